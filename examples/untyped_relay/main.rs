@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use viaduct_bus::{Bus, Qos, Recv, UntypedPublisher, UntypedSample, UntypedSubscriber};
+use viaduct_bus::{Bus, HopKind, HopStamp, Qos, Recv, UntypedPublisher, UntypedSample, UntypedSubscriber};
 use viaduct_messages::foxglove::Log;
 use viaduct_messages::viaduct::vehicle::VehicleState;
 
@@ -67,7 +67,8 @@ fn main() -> anyhow::Result<()> {
     let Recv::Sample(state) = states.recv_timeout(Duration::from_secs(10)) else {
         anyhow::bail!("the vehicle's state did not arrive");
     };
-    let path: Vec<&str> = state.meta().stamps().iter().map(|stamp| stamp.hop.as_str()).collect();
+    let published = |stamp: &&HopStamp| stamp.kind() == HopKind::Published;
+    let path: Vec<String> = state.meta().stamps().iter().filter(published).map(|stamp| stamp.hop.to_string()).collect();
     println!("speed {:.1} m/s, passed {}", state.speed_mps(), path.join(" -> "));
     Ok(())
 }

@@ -17,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This crate contains no sockets, no configuration and no tokio. It reads one file, the kernel's account of a pool's
-//! pages. [`clock`] is the only module of the project's lower layers that reads a clock.
+//! This crate contains no sockets, no configuration and no tokio. It reads two files, the kernel's account of a pool's
+//! pages and its boot identifier. [`clock`] is the only module of the project's lower layers that reads a clock.
 
 mod bus;
 mod callbacks;
@@ -63,7 +63,7 @@ pub use events::{Events, QosEvent};
 pub use executor::{CallbackGroup, CallbackPanic, Executor, GroupBuilder, Timers, TooManyGroups};
 pub use latency::{LATENCY_BOUNDS_US, Percentiles};
 pub use limits::OBSERVERS_MAX;
-pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
+pub use meta::{ClockState, HOPS_MAX, HopKind, HopName, HopStamp, Meta};
 pub use pool::{
     LOAN_BYTES_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_BYTES_MAX, PoolError, PoolSize, PoolSnapshot,
     RegionSnapshot,

@@ -1,5 +1,6 @@
 //! Publishing on a topic.
 
+use std::borrow::Borrow;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::encoded::Encoded;
 use crate::endpoint::Endpoint;
 use crate::error::PublishError;
 use crate::events::Events;
-use crate::meta::{HopName, HopStamp, Meta};
+use crate::meta::{HopKind, HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::sample::{BodyPool, BodyRef, Cause, SampleHeader};
 use crate::subscription::{DropReason, SubscriberEntry};
@@ -72,8 +73,8 @@ impl<M: Message> Publisher<M> {
     ///
     /// # Errors
     /// Returns an error if a reliable subscriber did not get the sample.
-    pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver_by(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
+    pub fn publish_from(&self, cause: impl Borrow<Meta>, message: M) -> Result<(), PublishError> {
+        self.inner.deliver_by(Cause::Message(cause.borrow()), Wait::Block, |header| self.body(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but never waits. For `async` code and for publishers that prefer a loss to
@@ -81,13 +82,13 @@ impl<M: Message> Publisher<M> {
     ///
     /// # Errors
     /// Returns an error if a reliable subscriber's queue is full now.
-    pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver_by(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
+    pub fn try_publish_from(&self, cause: impl Borrow<Meta>, message: M) -> Result<(), PublishError> {
+        self.inner.deliver_by(Cause::Message(cause.borrow()), Wait::Never, |header| self.body(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
-    pub async fn publish_async(&self, cause: &Meta, message: M) {
-        self.inner.publish_when_ready(Cause::Message(cause), |header| self.body(header, message)).await;
+    pub async fn publish_async(&self, cause: impl Borrow<Meta>, message: M) {
+        self.inner.publish_when_ready(Cause::Message(cause.borrow()), |header| self.body(header, message)).await;
     }
 
     /// Asserts that this publisher is alive without publishing a sample.
@@ -151,21 +152,21 @@ impl UntypedPublisher {
     ///
     /// # Errors
     /// Returns an error if a reliable subscriber did not get the sample.
-    pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver_by(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
+    pub fn publish_from(&self, cause: impl Borrow<Meta>, message: Encoded) -> Result<(), PublishError> {
+        self.deliver_by(Cause::Message(cause.borrow()), Wait::Block, |header| BodyPool::encoded(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but never waits.
     ///
     /// # Errors
     /// Returns an error if a reliable subscriber's queue is full now.
-    pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver_by(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
+    pub fn try_publish_from(&self, cause: impl Borrow<Meta>, message: Encoded) -> Result<(), PublishError> {
+        self.deliver_by(Cause::Message(cause.borrow()), Wait::Never, |header| BodyPool::encoded(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
-    pub async fn publish_async(&self, cause: &Meta, message: Encoded) {
-        self.publish_when_ready(Cause::Message(cause), |header| BodyPool::encoded(header, message)).await;
+    pub async fn publish_async(&self, cause: impl Borrow<Meta>, message: Encoded) {
+        self.publish_when_ready(Cause::Message(cause.borrow()), |header| BodyPool::encoded(header, message)).await;
     }
 
     /// Asserts that this publisher is alive without publishing a sample.
@@ -187,7 +188,7 @@ impl UntypedPublisher {
             topic: &self.topic.name,
             type_info: &self.type_info,
             cause,
-            stamp: HopStamp { hop: self.hop, at: now.tai },
+            stamp: HopStamp::new(self.hop, HopKind::Published, now.tai),
             published: now.mono,
             sequence,
             expires: self.writer.expires(now),
@@ -219,8 +220,8 @@ impl UntypedPublisher {
             self.endpoint.monitor.wake();
         }
         self.assert_alive(now);
-        if let Some((last, here)) = body.meta.last_hop() {
-            self.endpoint.stats.record_hop(last.hop, here.hop, here.at.since(last.at));
+        for (from, to) in body.meta.last_hops() {
+            self.endpoint.stats.record_hop(&from, &to);
         }
         full
     }

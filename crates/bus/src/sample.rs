@@ -94,9 +94,9 @@ impl Body {
         }
         match header.cause {
             Cause::Here => self.meta.begin(header.stamp.at),
-            Cause::Message(cause) => self.meta = *cause,
+            Cause::Message(cause) => self.meta.inherit(cause),
         }
-        self.meta.stamp(header.stamp.hop, header.stamp.at);
+        self.meta.push(header.stamp);
         self.meta.published = header.published;
         self.meta.sequence = header.sequence;
         self.expires = header.expires;
@@ -254,27 +254,31 @@ pub struct Sample<M> {
     /// Dropped before the body, whose allocation may then be reused.
     value: Arc<M>,
     body: BodyRef,
+    /// Stamp of the taking; without a name if an observer has taken it.
+    taken: HopStamp,
 }
 
 impl<M> Clone for Sample<M> {
     fn clone(&self) -> Self {
-        Self { value: Arc::clone(&self.value), body: self.body.clone() }
+        Self { value: Arc::clone(&self.value), body: self.body.clone(), taken: self.taken }
     }
 }
 
 impl<M: Message> Sample<M> {
     /// Reads a body as `M`; decodes it on this thread if no reader did before.
     #[inline]
-    pub(crate) fn read(body: BodyRef) -> Result<Self, Undecodable> {
-        Ok(Self { value: body.value::<M>()?, body })
+    pub(crate) fn read(body: BodyRef, taken: HopStamp) -> Result<Self, Undecodable> {
+        Ok(Self { value: body.value::<M>()?, body, taken })
     }
 }
 
 impl<M> Sample<M> {
-    /// Returns origin, stamps and sequence number.
+    /// Returns origin, stamps and sequence number. The last stamp is the taking by the reader, so that a message which
+    /// is published with this metadata has the times at which its cause was taken and at which it was published.
     #[must_use]
-    pub fn meta(&self) -> &Meta {
-        &self.body.meta
+    #[inline]
+    pub fn meta(&self) -> Meta {
+        self.body.meta.after(self.taken)
     }
 
     /// Returns the topic on which it was published.
@@ -286,7 +290,7 @@ impl<M> Sample<M> {
     /// Returns the same sample for a reader that does not know its type.
     #[must_use]
     pub fn untyped(&self) -> UntypedSample {
-        UntypedSample { body: self.body.clone() }
+        UntypedSample { body: self.body.clone(), taken: self.taken }
     }
 }
 
@@ -302,17 +306,20 @@ impl<M> Deref for Sample<M> {
 #[derive(Clone, Debug)]
 pub struct UntypedSample {
     body: BodyRef,
+    taken: HopStamp,
 }
 
 impl UntypedSample {
-    pub(crate) fn new(body: BodyRef) -> Self {
-        Self { body }
+    pub(crate) fn new(body: BodyRef, taken: HopStamp) -> Self {
+        Self { body, taken }
     }
 
-    /// Returns origin, stamps and sequence number.
+    /// Returns origin, stamps and sequence number. The last stamp is the taking by the reader, unless that is an
+    /// observer.
     #[must_use]
-    pub fn meta(&self) -> &Meta {
-        &self.body.meta
+    #[inline]
+    pub fn meta(&self) -> Meta {
+        self.body.meta.after(self.taken)
     }
 
     /// Returns the topic on which it was published.
@@ -338,6 +345,6 @@ impl UntypedSample {
     /// # Errors
     /// Returns an error if the bytes are not a message of that type, or the topic has another type.
     pub fn typed<M: Message>(&self) -> Result<Sample<M>, Undecodable> {
-        Sample::read(self.body.clone())
+        Sample::read(self.body.clone(), self.taken)
     }
 }

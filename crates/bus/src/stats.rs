@@ -1,5 +1,6 @@
 //! Counters and gauges by component, latency histograms by hop, and snapshots of all.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -12,7 +13,7 @@ use viaduct_units::Tai;
 use crate::callbacks::{CallbackSnapshot, Callbacks};
 use crate::latency::{Latency, Percentiles};
 use crate::lock::{lock, read, write};
-use crate::meta::{HopName, Meta};
+use crate::meta::{ClockState, HopKind, HopName, HopStamp, Meta};
 use crate::pool::PoolSnapshot;
 use crate::qos::Qos;
 use crate::total::Total;
@@ -83,7 +84,44 @@ pub(crate) struct Stats {
     pub(crate) callbacks: Callbacks,
 }
 
-type Hops = BTreeMap<(HopName, HopName), Arc<Latency>>;
+type Hops = BTreeMap<(HopName, HopName), Arc<HopLatency>>;
+
+/// Latencies of one hop.
+#[derive(Debug, Default)]
+struct HopLatency {
+    latency: Latency,
+    /// State of the clocks of the last message between two nodes, as [`clocks_code`].
+    clocks: AtomicU64,
+}
+
+/// Returns a state of clocks as a number: a bound in nanoseconds from 4 on, and 0 for a hop within one node.
+fn clocks_code(clocks: ClockState) -> u64 {
+    match clocks {
+        ClockState::Unknown => 1,
+        ClockState::Shared => 2,
+        ClockState::Unsynchronised => 3,
+        ClockState::Within(error) => u64::try_from(error.as_nanos()).unwrap_or(u64::MAX).saturating_add(4),
+    }
+}
+
+fn clocks_of(code: u64) -> Option<ClockState> {
+    match code {
+        0 => None,
+        1 => Some(ClockState::Unknown),
+        2 => Some(ClockState::Shared),
+        3 => Some(ClockState::Unsynchronised),
+        code => Some(ClockState::Within(Duration::from_nanos(code - 4))),
+    }
+}
+
+impl HopLatency {
+    fn record(&self, latency: Duration, clocks: Option<ClockState>) {
+        self.latency.record(latency);
+        if let Some(clocks) = clocks {
+            self.clocks.store(clocks_code(clocks), Ordering::Relaxed);
+        }
+    }
+}
 
 impl Stats {
     pub(crate) fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
@@ -97,17 +135,24 @@ impl Stats {
         write(&self.gauges).entry(key).or_insert_with(Gauge::unknown).clone()
     }
 
-    pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
+    /// Records the time between two stamps of a message.
+    pub(crate) fn record_hop(&self, from: &HopStamp, to: &HopStamp) {
+        self.record(from, to, from.clocks_until(to));
+    }
+
+    fn record(&self, from: &HopStamp, to: &HopStamp, clocks: Option<ClockState>) {
+        let latency = to.at.since(from.at);
+        let (from, to) = (from.hop, to.hop);
         let hops = self.hops.load();
         // If the table is full, an unknown hop is counted under `other`, without taking the lock.
         let known = hops.get(&(from, to)).or_else(|| hops.get(&(HopName::new("other"), HopName::new("other"))));
         match known {
-            Some(hop) => hop.record(latency),
-            None => self.new_hop(from, to).record(latency),
+            Some(hop) => hop.record(latency, clocks),
+            None => self.new_hop(from, to).record(latency, clocks),
         }
     }
 
-    fn new_hop(&self, from: HopName, to: HopName) -> Arc<Latency> {
+    fn new_hop(&self, from: HopName, to: HopName) -> Arc<HopLatency> {
         let _one_at_a_time = lock(&self.new_hop);
         let mut hops = Hops::clone(&self.hops.load());
         let key = if hops.len() < HOP_PAIRS_MAX { (from, to) } else { (HopName::new("other"), HopName::new("other")) };
@@ -122,7 +167,7 @@ impl Stats {
             counter.0.tick(seconds);
         }
         for hop in self.hops.load().values() {
-            hop.tick();
+            hop.latency.tick();
         }
     }
 
@@ -152,11 +197,16 @@ impl Stats {
     }
 
     pub(crate) fn hop_snapshots(&self) -> Vec<HopSnapshot> {
-        let snapshot = |((from, to), latency): (&(HopName, HopName), &Arc<Latency>)| HopSnapshot {
-            from: from.as_str().to_owned(),
-            to: to.as_str().to_owned(),
-            recent: latency.recent(),
-            total: latency.total(),
+        let snapshot = |((from, to), hop): (&(HopName, HopName), &Arc<HopLatency>)| {
+            let clocks = clocks_of(hop.clocks.load(Ordering::Relaxed));
+            HopSnapshot {
+                from: from.as_str().to_owned(),
+                to: to.as_str().to_owned(),
+                clocks: clocks.map(ClockState::label),
+                clock_error_us: clocks.and_then(ClockState::error).map(|error| error.as_secs_f64() * 1e6),
+                recent: hop.latency.recent(),
+                total: hop.latency.total(),
+            }
         };
         self.hops.load().iter().map(snapshot).collect()
     }
@@ -181,12 +231,22 @@ impl Hop {
         self.to
     }
 
-    /// Records a message that is here at `at`: the hop since its last stamp, and the path since its origin.
-    pub fn mark(&self, meta: &Meta, at: Tai) {
-        let last = meta.last();
-        self.stats.record_hop(last.hop, self.to, at.since(last.at));
+    /// Records a message that is here at `at`: the hops since the component took it, and the path since its origin.
+    pub fn mark(&self, meta: impl Borrow<Meta>, at: Tai) {
+        self.record(meta.borrow(), HopStamp::new(self.to, HopKind::Published, at));
+    }
+
+    /// Records a message that was received from another node at `at`, with a clock in the state `clock`.
+    pub fn mark_received(&self, meta: impl Borrow<Meta>, at: Tai, clock: ClockState) {
+        self.record(meta.borrow(), HopStamp::new(self.to, HopKind::Received, at).with_clock(clock));
+    }
+
+    fn record(&self, meta: &Meta, here: HopStamp) {
+        for (from, to) in meta.hops_to(here) {
+            self.stats.record_hop(&from, &to);
+        }
         if !meta.stamps().is_empty() {
-            self.stats.record_hop(HopName::new("origin"), self.to, at.since(meta.origin));
+            self.stats.record(&meta.origin_stamp(), &here, meta.clocks_until(&here));
         }
     }
 }
@@ -221,13 +281,20 @@ pub struct GaugeSnapshot {
     pub value: f64,
 }
 
-/// Latencies between two components.
+/// Latencies between two stamps of messages: of the way from one component to the next, or of the work within one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HopSnapshot {
     /// Component that the messages come from; `origin` is the entry into the system.
     pub from: String,
-    /// Component or hop where they were measured.
+    /// Component or hop where they were measured. If it is `from`, the latency is the time from taking a sample, or receiving a
+    /// message, to publishing or sending what the component made of it.
     pub to: String,
+    /// State of the clocks of a hop between two nodes: `shared` (one machine), `synchronised`, `unsynchronised` or `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocks: Option<&'static str>,
+    /// Largest error of a latency between two nodes by the difference of their clocks, in microseconds; absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_error_us: Option<f64>,
     /// Latencies in the last window.
     pub recent: Percentiles,
     /// Latencies since the start.
@@ -343,6 +410,27 @@ mod tests {
     }
 
     #[test]
+    fn a_hop_between_two_nodes_has_the_error_of_their_clocks() {
+        let stats = Arc::new(Stats::default());
+        let within = |nanos| ClockState::Within(Duration::from_nanos(nanos));
+        let mut meta = Meta::from_origin(Tai::from_nanos(0));
+        let sent = HopStamp::new(HopName::new("uplink"), HopKind::Sent, Tai::from_nanos(10));
+        meta.push(sent.with_clock(within(1 << 10)));
+        let hop = Hop::new("probe", Arc::clone(&stats));
+        for (clock, label, error_us) in [
+            (within(1 << 12), "synchronised", Some(5.12)),
+            (ClockState::Shared, "shared", Some(0.0)),
+            (ClockState::Unknown, "unknown", None),
+            (ClockState::Unsynchronised, "unsynchronised", None),
+        ] {
+            hop.mark_received(meta, Tai::from_nanos(30), clock);
+            let hops = stats.hop_snapshots();
+            let rows: Vec<_> = hops.iter().map(|hop| (&*hop.from, hop.clocks, hop.clock_error_us)).collect();
+            assert_eq!(rows, [("origin", Some(label), error_us), ("uplink", Some(label), error_us)]);
+        }
+    }
+
+    #[test]
     fn a_snapshot_has_the_gauges_that_are_known() {
         let stats = Stats::default();
         let (delay, rate) = (stats.gauge("desk", "round_trip_ms", None), stats.gauge("desk", "rate_hz", Some("front")));
@@ -360,7 +448,8 @@ mod tests {
     fn hops_named_by_the_network_are_bounded() {
         let stats = Stats::default();
         for index in 0..1000 {
-            stats.record_hop(HopName::new(&format!("peer{index}")), HopName::new("here"), Duration::from_micros(1));
+            let stamp = |hop: &str, nanos| HopStamp::new(HopName::new(hop), HopKind::Published, Tai::from_nanos(nanos));
+            stats.record_hop(&stamp(&format!("peer{index}"), 0), &stamp("here", 1_000));
         }
         assert_eq!(stats.hop_snapshots().len(), HOP_PAIRS_MAX + 1);
     }

@@ -13,8 +13,9 @@ use viaduct_units::Now;
 use crate::endpoint::Endpoint;
 use crate::events::Events;
 use crate::limits::OBSERVERS_MAX;
+use crate::meta::{HopName, HopStamp};
 use crate::sample::{BodyRef, Sample, UntypedSample};
-use crate::subscription::{DeliveryGuard, Queued, Subscription};
+use crate::subscription::{DeliveryGuard, Queued, Role, Subscription};
 use crate::type_info::Undecodable;
 
 /// Outcome of a bounded wait for a sample.
@@ -100,11 +101,17 @@ impl<M: Message> Subscriber<M> {
 pub struct UntypedSubscriber {
     subscription: Arc<Subscription>,
     endpoint: Arc<Endpoint>,
+    /// Name in the stamps of taken samples; empty for an observer, which is not on the path of a message.
+    hop: HopName,
 }
 
 impl UntypedSubscriber {
     pub(crate) fn new(subscription: Arc<Subscription>, endpoint: Arc<Endpoint>) -> Self {
-        Self { subscription, endpoint }
+        let hop = match subscription.role {
+            Role::Reader => HopName::new(&subscription.owner),
+            Role::Observer => HopName::default(),
+        };
+        Self { subscription, endpoint, hop }
     }
 
     /// Returns the next sample, or `None` if the queue is empty.
@@ -132,33 +139,36 @@ impl UntypedSubscriber {
 
     /// Returns the next sample that can be read, or `None` if there is none.
     #[inline]
-    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy) -> Option<Received<T>> {
+    pub(crate) fn take<T>(
+        &self,
+        read: impl Fn(BodyRef, HopStamp) -> Result<T, Undecodable> + Copy,
+    ) -> Option<Received<T>> {
         if self.subscription.queued() == 0 {
             return None;
         }
         let now = self.endpoint.clock.now();
-        self.subscription.take(now.mono, read).map(|(sample, guard)| Received { sample, now, guard })
+        self.subscription.take(now, self.hop, read).map(|(sample, guard)| Received { sample, now, guard })
     }
 
     pub(crate) fn take_untyped(&self) -> Option<Received<UntypedSample>> {
         self.take(untyped)
     }
 
-    async fn take_async<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<T> {
+    async fn take_async<T>(&self, read: impl Fn(BodyRef, HopStamp) -> Result<T, Undecodable>) -> Option<T> {
         loop {
             let queued = poll_fn(|context| self.subscription.poll_pop(context)).await?;
-            if let Some((sample, _)) = queued.read(self.endpoint.clock.mono(), &read) {
+            if let Some((sample, _)) = queued.read(self.endpoint.clock.now(), self.hop, &read) {
                 return Some(sample);
             }
         }
     }
 
-    fn take_within<T>(&self, timeout: Duration, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Recv<T> {
+    fn take_within<T>(&self, timeout: Duration, read: impl Fn(BodyRef, HopStamp) -> Result<T, Undecodable>) -> Recv<T> {
         let deadline = Instant::now() + timeout;
         loop {
             match self.recv_until(deadline) {
                 Recv::Sample(queued) => {
-                    if let Some((sample, _)) = queued.read(self.endpoint.clock.mono(), &read) {
+                    if let Some((sample, _)) = queued.read(self.endpoint.clock.now(), self.hop, &read) {
                         return Recv::Sample(sample);
                     }
                 }
@@ -190,8 +200,8 @@ impl UntypedSubscriber {
     }
 }
 
-fn untyped(body: BodyRef) -> Result<UntypedSample, Undecodable> {
-    Ok(UntypedSample::new(body))
+fn untyped(body: BodyRef, taken: HopStamp) -> Result<UntypedSample, Undecodable> {
+    Ok(UntypedSample::new(body, taken))
 }
 
 impl Drop for UntypedSubscriber {

@@ -7,13 +7,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
-use viaduct_units::Mono;
+use viaduct_units::{Mono, Now};
 
 use crate::clock;
 use crate::deadline::Deadline;
 use crate::events::EventSlot;
 use crate::futex::Futex;
 use crate::latency::Latency;
+use crate::meta::{HopKind, HopName, HopStamp};
 use crate::notify::Notify;
 use crate::prefetch::PrefetchSet;
 use crate::qos::Qos;
@@ -111,20 +112,21 @@ pub(crate) struct Queued {
 }
 
 impl Queued {
-    /// Reads the sample. Counts a drop and returns `None` if it has expired or cannot be decoded.
+    /// Reads the sample for a component. Counts a drop and returns `None` if it has expired or cannot be decoded.
     #[inline]
     pub(crate) fn read<T>(
         self,
-        now: Mono,
-        read: impl FnOnce(BodyRef) -> Result<T, Undecodable>,
+        now: Now,
+        reader: HopName,
+        read: impl FnOnce(BodyRef, HopStamp) -> Result<T, Undecodable>,
     ) -> Option<(T, DeliveryGuard)> {
         let Self { body, stats, measured } = self;
-        if body.is_expired(now) {
+        if body.is_expired(now.mono) {
             stats.count_drop(DropReason::Expired);
             return None;
         }
-        let latency = measured.then(|| now.since(body.meta.published));
-        match read(body) {
+        let latency = measured.then(|| now.mono.since(body.meta.published));
+        match read(body, HopStamp::new(reader, HopKind::Taken, now.tai)) {
             Ok(sample) => {
                 stats.delivered.add(1);
                 Some((sample, DeliveryGuard { stats, latency }))
@@ -367,11 +369,12 @@ impl Subscription {
     #[inline]
     pub(crate) fn take<T>(
         &self,
-        now: Mono,
-        read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy,
+        now: Now,
+        reader: HopName,
+        read: impl Fn(BodyRef, HopStamp) -> Result<T, Undecodable> + Copy,
     ) -> Option<(T, DeliveryGuard)> {
         loop {
-            if let Some(delivered) = self.pop()?.read(now, read) {
+            if let Some(delivered) = self.pop()?.read(now, reader, read) {
                 return Some(delivered);
             }
         }

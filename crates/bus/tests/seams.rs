@@ -55,8 +55,12 @@ fn a_relay_passes_on_a_type_that_the_binary_does_not_have() {
 
     let arrived = reader.try_recv().unwrap();
     assert_eq!(arrived.type_info().full_name(), "vendor.Greeting");
-    let stops: Vec<_> = arrived.meta().stamps().iter().map(|stamp| stamp.hop.as_str().to_owned()).collect();
-    assert_eq!(stops, ["source", "relay"]);
+    let stops: Vec<_> =
+        arrived.meta().stamps().iter().map(|stamp| format!("{} {}", stamp.hop, stamp.kind().label())).collect();
+    assert_eq!(stops, ["source published", "relay taken", "relay published", "reader taken"]);
+    let hops: Vec<_> = bus.snapshot().hops.into_iter().map(|hop| (hop.from, hop.to)).collect();
+    let expected = [("origin", "source"), ("relay", "relay"), ("source", "relay")];
+    assert_eq!(hops, expected.map(|(from, to)| (from.to_owned(), to.to_owned())));
     assert_eq!(arrived.meta().origin, origin);
     let schema = DescriptorPool::decode(arrived.type_info().descriptor_set().unwrap().clone()).unwrap();
     let read =

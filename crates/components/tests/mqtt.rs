@@ -96,10 +96,11 @@ fn a_route_of_the_broker_publishes_a_cam_as_json_with_its_hops_without_a_socket(
     assert_eq!(message.topic_name, "edge/its/rx/cam");
     assert_eq!(message.properties.get_content_type().as_deref(), Some("application/json"));
     assert_eq!(message.properties.get(PropertyId::PayloadFormatIndicator), Some(&PropertyValue::Byte(1)));
-    let hops = hops::parse(message.properties.get_user_property_value(hops::PROPERTY).unwrap()).unwrap();
-    let names: Vec<String> = hops.stamps().iter().map(|stamp| stamp.hop.to_string()).collect();
-    assert_eq!(names, ["feed", "broker"]);
-    assert!(hops.origin <= hops.stamps()[0].at && hops.stamps()[0].at <= hops.stamps()[1].at);
+    let hops = hops::of(|name| message.properties.get_user_property_value(name)).unwrap().unwrap().meta;
+    let names: Vec<String> =
+        hops.stamps().iter().map(|stamp| format!("{} {}", stamp.hop, stamp.kind().label())).collect();
+    assert_eq!(names, ["feed published", "broker taken", "broker sent"]);
+    assert!(hops.origin <= hops.stamps()[0].at && hops.stamps().is_sorted_by_key(|stamp| stamp.at));
 
     node.log("log/a", "x");
     let message = &subscriber.wait_for(2)[1];

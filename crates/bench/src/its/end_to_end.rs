@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use viaduct_bus::{HopName, HopStamp, Meta, clock};
+use viaduct_bus::{HopKind, HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
 use viaduct_its::access::UDP_MULTICAST_GROUP;
 use viaduct_mqtt::SubscribeOptions;
@@ -267,12 +267,13 @@ impl Reader {
 async fn subscribe(address: SocketAddr, received: Shared) -> Result<Client, BenchError> {
     let take = move |message: viaduct_mqtt::Message| {
         let now = clock::tai();
-        let property = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
-        let meta = property.and_then(|(_, value)| hops::parse(value).ok());
+        let properties = &message.properties.user_properties;
+        let property = |name: &str| properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let meta = hops::of(property).and_then(Result::ok).map(|arrived| arrived.meta);
         let mut received = lock(&received);
         received.record(meta.map(|meta| micros(now.since(meta.origin))));
         if let Some(meta) = meta {
-            received.record_hops(&meta, HopStamp { hop: HopName::new(READER), at: now });
+            received.record_hops(&meta, HopStamp::new(HopName::new(READER), HopKind::Received, now));
         }
     };
     subscribe_mqtt(address, take).await
@@ -339,7 +340,7 @@ impl Received {
         if !self.warm {
             return;
         }
-        let mut before = HopStamp { hop: HopName::new(ORIGIN), at: meta.origin };
+        let mut before = HopStamp::new(HopName::new(ORIGIN), HopKind::Published, meta.origin);
         for stamp in meta.stamps().iter().copied().chain([end]) {
             let hop = (before.hop, stamp.hop);
             let latency = micros(stamp.at.since(before.at));

@@ -3,11 +3,14 @@
 mod sys;
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use viaduct_units::{Mono, Now, Tai};
+
+use crate::lock::lock;
+use crate::meta::ClockState;
 
 /// Time for which the offset between the two clocks is reused. Within it a disciplined clock drifts by less than 5 us
 /// (500 ppm, adjtimex(2)); a step of the system's time is noticed after it.
@@ -75,6 +78,43 @@ pub fn tai() -> Tai {
     Tai::from_unix_nanos(unix_nanos)
 }
 
+/// Time for which the state of the system's clock is reused.
+const STATE_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// Returns the state of the system's clock, as the program that synchronises it (chrony, ntpd, systemd-timesyncd, ptp4l with
+/// phc2sys) has reported it to the kernel. Asks the kernel at most once a second.
+#[must_use]
+pub fn state() -> ClockState {
+    static STATE: Mutex<Option<(Mono, ClockState)>> = Mutex::new(None);
+    let now = mono();
+    let mut known = lock(&STATE);
+    if let Some((at, state)) = *known
+        && now.since(at) < STATE_AGE_MAX
+    {
+        return state;
+    }
+    let state = match sys::clock_error() {
+        None => ClockState::Unknown,
+        Some(None) => ClockState::Unsynchronised,
+        Some(Some(error)) => ClockState::Within(error),
+    };
+    *known = Some((now, state));
+    state
+}
+
+/// Returns a number that all programs of this machine have in common until it is restarted, and that differs from that of
+/// other machines: a hash of the kernel's boot identifier. Programs with the same number have the same clock. `None` if the
+/// kernel has no identifier.
+#[must_use]
+pub fn machine() -> Option<u32> {
+    static MACHINE: OnceLock<Option<u32>> = OnceLock::new();
+    *MACHINE.get_or_init(|| {
+        let identifier = std::fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        // FNV-1a.
+        Some(identifier.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)))
+    })
+}
+
 /// The clock of a bus.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
@@ -129,6 +169,14 @@ impl ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_state_and_the_machine_do_not_change_within_a_second() {
+        let before = mono();
+        let states = (state(), state());
+        assert!(states.0 == states.1 || mono().since(before) >= STATE_AGE_MAX, "{states:?}");
+        assert_eq!(machine(), machine());
+    }
 
     #[test]
     fn both_clocks_are_those_of_the_system() {

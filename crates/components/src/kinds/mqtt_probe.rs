@@ -180,11 +180,12 @@ impl Counts {
     fn take(&self, message: &Message) {
         let now = clock::tai();
         self.received.increment();
-        let hops = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
-        match hops.map(|(_, value)| hops::parse(value)) {
+        let properties = &message.properties.user_properties;
+        let property = |name: &str| properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        match hops::of(property) {
             None => self.without_hops.increment(),
             Some(Err(_)) => self.malformed_hops.increment(),
-            Some(Ok(meta)) => self.hop.mark(&meta, now),
+            Some(Ok(arrived)) => self.hop.mark_received(&arrived.meta, now, arrived.clock()),
         }
     }
 }

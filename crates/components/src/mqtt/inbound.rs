@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{Counter, Meta, Publisher, Qos};
+use viaduct_bus::{Counter, HopName, Meta, Publisher, Qos};
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
@@ -19,7 +19,7 @@ use viaduct_v2x_json::dialect::Dialect;
 
 use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
-use super::hops;
+use super::hops::{self, Arrived};
 use super::message::{Message, Target};
 use super::queue::Permit;
 use super::route::Template;
@@ -205,6 +205,8 @@ pub(crate) struct Inbound {
     routes: Vec<InboundRoute>,
     /// `node/component`, which routes answers of a station back to this component.
     component: String,
+    /// Name of this component in stamps.
+    hop: HopName,
     counts: Counts,
 }
 
@@ -235,14 +237,14 @@ pub(crate) struct Request<'a> {
     text: &'a Bytes,
     reply_address: ReplyAddress,
     /// Hop metadata of the message, if it has any.
-    hops: Option<Meta>,
+    hops: Option<Arrived>,
     /// `true` if the broker has kept the message from a time before the subscription.
     is_retained: bool,
 }
 
 impl<'a> From<&'a PublishPacket> for Request<'a> {
     fn from(packet: &'a PublishPacket) -> Self {
-        let hops = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
+        let hops = hops::of(|name| packet.properties.get_user_property_value(name)).and_then(Result::ok);
         Self {
             topic: &packet.topic_name,
             text: &packet.payload,
@@ -324,6 +326,7 @@ impl Inbound {
         Ok(Self {
             routes,
             component: format!("{}/{}", context.node(), context.name()),
+            hop: HopName::new(context.name()),
             counts: Counts {
                 received: context.counter("received"),
                 requested: context.counter("requested"),
@@ -403,8 +406,8 @@ impl Inbound {
 
     fn take_by(&self, route: &InboundRoute, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
         // Hop metadata with an origin in the future is ignored.
-        let hops = request.hops.filter(|hops| hops.origin.since(now.tai) <= AHEAD_MAX);
-        let meta = hops.unwrap_or_else(|| Meta::from_origin(now.tai));
+        let hops = request.hops.filter(|hops| hops.meta.origin.since(now.tai) <= AHEAD_MAX);
+        let meta = hops.map_or_else(|| Meta::from_origin(now.tai), |hops| hops.received(self.hop, now.tai));
         if let Output::Samples(output) = &route.output {
             return output.take(request.topic, request.text, &meta);
         }

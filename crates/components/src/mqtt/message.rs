@@ -42,16 +42,14 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Returns the PUBLISH packet of MQTT 5. Its hop metadata ends with a stamp of this component.
+    /// Returns the PUBLISH packet of MQTT 5. Its hop metadata ends with the sending by this component.
     pub(crate) fn packet(&self, hop: HopName, now: Tai) -> PublishPacket {
         let Target { topic, qos, retain, encoding, content_type } = &*self.target;
-        let mut meta = self.meta;
-        meta.stamp(hop, now);
         let packet = PublishPacket::new(topic.as_str(), self.payload.clone(), *qos)
             .with_retain(*retain)
             .with_payload_format_indicator(*encoding == Encoding::Json)
-            .with_content_type(content_type.clone())
-            .with_user_property(hops::PROPERTY.to_owned(), hops::write(&meta));
+            .with_content_type(content_type.clone());
+        let packet = hops::add(packet, &self.meta, hop, now);
         if self.correlation.is_empty() { packet } else { packet.with_correlation_data(self.correlation.to_vec()) }
     }
 }

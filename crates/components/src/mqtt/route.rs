@@ -398,7 +398,7 @@ impl Inputs {
         let permit = permits.take();
         if let Some((topic, correlation)) = answer_of(sample, node, component) {
             let target = Arc::new(Target::json(topic, route.qos()));
-            return Ok(Message { target, payload, meta: *sample.meta(), correlation, permit });
+            return Ok(Message { target, payload, meta: sample.meta(), correlation, permit });
         }
         let target = match targets.get(sample.topic()) {
             Some(target) => Arc::clone(target),
@@ -414,7 +414,7 @@ impl Inputs {
                 target
             }
         };
-        Ok(Message { target, payload, meta: *sample.meta(), correlation: Bytes::new(), permit })
+        Ok(Message { target, payload, meta: sample.meta(), correlation: Bytes::new(), permit })
     }
 }
 

@@ -190,7 +190,7 @@ impl Errors {
             reply_to: reply_to.clone(),
             ..V2xError::default()
         };
-        self.request_refused(now, refusal.label(), error, input.meta());
+        self.request_refused(now, refusal.label(), error, &input.meta());
     }
 
     fn request_refused(&mut self, now: Now, label: &'static str, error: V2xError, cause: &Meta) {

@@ -378,7 +378,7 @@ impl Runner {
             Err(error) => self.errors.input_refused(now, &error, input),
         }
         self.transmit(link).await;
-        self.send_service_messages(now, input.meta(), link).await;
+        self.send_service_messages(now, &input.meta(), link).await;
     }
 
     /// Publishes the events of the services and sends the messages that they have generated.
@@ -421,12 +421,12 @@ impl Runner {
         match self.send(now, request) {
             Ok((kind, message)) => {
                 if let Some(sent) = &self.sent {
-                    publish(sent, kind, request.meta(), message);
+                    publish(sent, kind, &request.meta(), message);
                 }
             }
             Err(refusal) => {
                 self.counters.refused.increment();
-                self.errors.refused(now, &refusal, request, request.meta());
+                self.errors.refused(now, &refusal, request, &request.meta());
             }
         }
         self.transmit(link).await;

@@ -142,10 +142,10 @@ impl Publication {
         let mut outputs = self.lock();
         self.set_type(&mut outputs, info);
         for queue in &outputs.queues {
-            self.put(queue, sample.encoded(), *sample.meta());
+            self.put(queue, sample.encoded(), sample.meta());
         }
         if self.latched {
-            outputs.latest = Some((sample.encoded().clone(), *sample.meta()));
+            outputs.latest = Some((sample.encoded().clone(), sample.meta()));
         }
     }
 

@@ -82,6 +82,9 @@ struct Header<'a> {
     content_type: Cow<'a, str>,
     /// Hop metadata as in the user property of MQTT.
     hops: Cow<'a, str>,
+    /// Kinds of the stamps, and the later stamps, as in the other user property; absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    marks: Option<Cow<'a, str>>,
     correlation: Cow<'a, [u8]>,
 }
 
@@ -407,6 +410,7 @@ fn append_message(buffer: &mut Vec<u8>, number: u64, message: &Message) {
         is_text: *encoding == Encoding::Json,
         content_type: content_type.into(),
         hops: hops::write(&message.meta).into(),
+        marks: Some(hops::write_marks(&message.meta, None).into()),
         correlation: message.correlation.as_ref().into(),
     };
     append(buffer, &Record::Message(header), &message.payload);
@@ -556,7 +560,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
     let message = Message {
         target: Arc::new(target),
         payload: Bytes::copy_from_slice(payload),
-        meta: hops::parse(&header.hops).ok()?,
+        meta: hops::read(&header.hops, header.marks.as_deref(), None).ok()?.meta,
         correlation: Bytes::copy_from_slice(&header.correlation),
         permit: Permit::default(),
     };

@@ -36,7 +36,7 @@ pub(super) enum Input {
 }
 
 impl Input {
-    pub(super) fn meta(&self) -> &Meta {
+    pub(super) fn meta(&self) -> Meta {
         match self {
             Self::Vehicle(sample) => sample.meta(),
             Self::Objects(sample) => sample.meta(),
@@ -218,7 +218,7 @@ impl Services {
     /// # Errors
     /// Returns the reason why the input is rejected, which is also counted.
     pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
-        let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
+        let clock = |meta: Meta| Clock::new(now.tai, meta.origin);
         let handled = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
                 self.set_lights(sample.light_bar, sample.siren);
