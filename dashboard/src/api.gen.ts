@@ -421,8 +421,15 @@ export interface components {
             /** @enum {string} */
             type: "Polygon";
         };
-        /** @description Latencies between two places on the path of messages. */
+        /** @description Latencies between two places on the path of messages, or within a component. */
         HopKpi: {
+            /**
+             * Format: double
+             * @description Largest error of the latencies between two nodes by the difference of their clocks, in microseconds; absent if it is not known.
+             */
+            clock_error_us?: number;
+            /** @description State of the clocks if the hop is between two nodes: `shared` (one machine), `synchronised`, `unsynchronised` or `unknown`. */
+            clocks?: string;
             /**
              * Format: int64
              * @description Messages since the start.
@@ -439,7 +446,10 @@ export interface components {
             rate_hz: number;
             /** @description Latencies of the last whole second. */
             recent: components["schemas"]["RecentLatency"];
-            /** @description The place of the measurement. */
+            /**
+             * @description The place of the measurement. If it is `from`, the latency is that of the work of the component: from taking or receiving a
+             *     message to publishing, sending or storing what it made of it.
+             */
             to: string;
             /** @description Latencies since the start. */
             total: components["schemas"]["TotalLatency"];

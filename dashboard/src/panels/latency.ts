@@ -136,11 +136,11 @@ export class LatencyPanel {
     row.classList.toggle("chosen", this.#solo === name);
     const button = row.querySelector("button") as HTMLElement;
     button.setAttribute("aria-pressed", String(this.#solo === name));
-    button.title = `${hop.from} → ${hop.to}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
+    button.title = `${hop.from} → ${hop.to}${clocks(hop)}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
     const [swatch, title, path] = button.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
     swatch.style.background = index < HOPS_DRAWN_MAX || this.#solo === name ? line(index) : "none";
     setText(title, hop.hop);
-    setText(path, hop.hop === hop.to ? `from ${hop.from}` : `${hop.from} → ${hop.to}`);
+    setText(path, `${way(hop)}${uncertainty(hop)}`);
     const max = at === undefined ? latency(recent.max_us) : "";
     const texts = idle ? ["idle", "", "", rate(hop.rate_hz)] : [latency(p50), latency(p99), max, rate(hop.rate_hz)];
     texts.forEach((text, i) => setText(row.children[i + 1] as Element, text));
@@ -149,6 +149,29 @@ export class LatencyPanel {
 
 function key(hop: HopKpi): string {
   return `${hop.from} → ${hop.to}`;
+}
+
+/** Returns the way of a hop: from another component, or the work within one. */
+function way(hop: HopKpi): string {
+  if (hop.from === hop.to) return "within";
+  return hop.hop === hop.to ? `from ${hop.from}` : `${hop.from} → ${hop.to}`;
+}
+
+/** Returns the error of a hop between two machines, as it follows its way. */
+function uncertainty(hop: HopKpi): string {
+  if (hop.clock_error_us !== undefined && hop.clock_error_us > 0) return ` ±${latency(hop.clock_error_us)}`;
+  return hop.clocks === "unsynchronised" || hop.clocks === "unknown" ? " ±?" : "";
+}
+
+/** Returns the state of the clocks of a hop between two nodes, for the tooltip. */
+function clocks(hop: HopKpi): string {
+  switch (hop.clocks) {
+    case undefined: return "";
+    case "shared": return "\nbetween two nodes of one machine";
+    case "synchronised": return `\nbetween two machines: clocks differ by at most ${latency(hop.clock_error_us)}`;
+    case "unsynchronised": return "\nbetween two machines: clocks are not synchronised";
+    default: return "\nbetween two machines: state of the clocks unknown";
+  }
 }
 
 /** Returns whole decades around the data, at least one, so that the scale is stable. */

@@ -67,15 +67,24 @@ pub struct SubscriptionKpi {
     pub dropped: BTreeMap<String, u64>,
 }
 
-/// Latencies between two places on the path of messages.
+/// Latencies between two places on the path of messages, or within a component.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct HopKpi {
     /// The place at the end of the hop.
     pub hop: String,
     /// The place before.
     pub from: String,
-    /// The place of the measurement.
+    /// The place of the measurement. If it is `from`, the latency is that of the work of the component: from taking or receiving a
+    /// message to publishing, sending or storing what it made of it.
     pub to: String,
+    /// State of the clocks if the hop is between two nodes: `shared` (one machine), `synchronised`, `unsynchronised` or `unknown`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub clocks: Option<&'static str>,
+    /// Largest error of the latencies between two nodes by the difference of their clocks, in microseconds; absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub clock_error_us: Option<f64>,
     /// Messages since the start.
     pub count: u64,
     /// Messages per second over the last whole second.
@@ -295,6 +304,8 @@ impl From<viaduct_bus::HopSnapshot> for HopKpi {
             hop: hop.to.clone(),
             from: hop.from,
             to: hop.to,
+            clocks: hop.clocks,
+            clock_error_us: hop.clock_error_us,
             count: total.count,
             // The window is one second.
             rate_hz: recent.count as f64,

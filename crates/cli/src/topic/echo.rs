@@ -15,7 +15,7 @@ use viaduct_bus::MessageFormat;
 use viaduct_messages::topic::{check_pattern, is_name};
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_messages::viaduct::observe::echo_part::Part;
-use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoType};
+use viaduct_messages::viaduct::observe::{EchoClock, EchoPart, EchoSample, EchoStamp, EchoStampKind, EchoType};
 use viaduct_units::Tai;
 use viaduct_v2x_json::protobuf::JsonOf;
 use viaduct_v2x_json::{message_json, timestamp_text, write_message as write_v2x_message};
@@ -221,14 +221,13 @@ impl Printer {
             Ok(json) => (Some(RawValue::from_string(json)?), None),
             Err(problem) => (None, Some(problem)),
         };
-        let stamp = |(hop, nanos): (&str, i64)| Stamp { hop: hop.to_owned(), at: time_text(nanos) };
         Ok(serde_json::to_string(&Line {
             topic: &sample.topic,
             r#type: &known.full_name,
             sequence: sample.sequence,
             missed: sample.missed,
             origin: time_text(sample.origin_tai_ns),
-            stamps: sample.stamps.iter().map(|at| stamp((&at.hop, at.at_tai_ns))).collect(),
+            stamps: sample.stamps.iter().map(Stamp::of).collect(),
             length: sample.length,
             message,
             problem,
@@ -274,18 +273,77 @@ struct Line<'a> {
 #[derive(Serialize)]
 struct Stamp {
     hop: String,
+    kind: &'static str,
     at: String,
+    /// State of the clock, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<&'static str>,
+    /// Largest error of a synchronised clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock_error_us: Option<f64>,
 }
 
-/// Returns two comment lines: topic, type, number and length; and the time at each hop.
+impl Stamp {
+    fn of(stamp: &EchoStamp) -> Self {
+        let clock = match stamp.clock() {
+            EchoClock::Unknown => None,
+            EchoClock::Shared => Some("shared"),
+            EchoClock::Synchronised => Some("synchronised"),
+            EchoClock::Unsynchronised => Some("unsynchronised"),
+        };
+        let is_bounded = stamp.clock() == EchoClock::Synchronised;
+        Self {
+            hop: stamp.hop.clone(),
+            kind: kind(stamp),
+            at: time_text(stamp.at_tai_ns),
+            clock,
+            clock_error_us: is_bounded.then_some(stamp.clock_error_ns as f64 / 1e3),
+        }
+    }
+}
+
+fn kind(stamp: &EchoStamp) -> &'static str {
+    match stamp.kind() {
+        EchoStampKind::Published => "published",
+        EchoStampKind::Taken => "taken",
+        EchoStampKind::Sent => "sent",
+        EchoStampKind::Received => "received",
+    }
+}
+
+/// Returns the uncertainty of a reception by the clocks of both nodes, as it is appended to its time.
+fn clocks(sent: &EchoStamp, received: &EchoStamp) -> String {
+    match (sent.clock(), received.clock()) {
+        (_, EchoClock::Shared) => String::new(),
+        (EchoClock::Synchronised, EchoClock::Synchronised) => {
+            let error_ns = sent.clock_error_ns.saturating_add(received.clock_error_ns);
+            format!(" +-{}", time(error_ns as f64 / 1e3))
+        }
+        (EchoClock::Unsynchronised, _) | (_, EchoClock::Unsynchronised) => " (clocks not synchronised)".to_owned(),
+        _ => " (clocks unknown)".to_owned(),
+    }
+}
+
+/// Returns comment lines: topic, type, number and length; the origin; and the time of each stamp, one line for each component.
 fn heading(sample: &EchoSample, known: &StreamType) -> String {
     let EchoSample { topic, sequence, missed, length, origin_tai_ns, .. } = sample;
     let missed = if *missed > 0 { format!("  missed {missed} before it") } else { String::new() };
     let mut text = format!("# {topic}  {}  number {sequence}  {length} octets{missed}\n", known.full_name);
     let _ = write!(text, "# origin {}", time_text(*origin_tai_ns));
+    let mut before: Option<&EchoStamp> = None;
     for stamp in &sample.stamps {
-        let since = Tai::from_nanos(stamp.at_tai_ns).since(Tai::from_nanos(*origin_tai_ns));
-        let _ = write!(text, "  {} +{}", stamp.hop.escape_debug(), time(since.as_secs_f64() * 1e6));
+        if before.is_none_or(|before| before.hop != stamp.hop) {
+            let _ = write!(text, "\n#   {}", stamp.hop.escape_debug());
+        }
+        let micros = (stamp.at_tai_ns.saturating_sub(*origin_tai_ns)) as f64 / 1e3;
+        let sign = if micros < 0.0 { '-' } else { '+' };
+        let _ = write!(text, "  {} {sign}{}", kind(stamp), time(micros.abs()));
+        if let Some(before) = before.filter(|before| before.kind() == EchoStampKind::Sent)
+            && stamp.kind() == EchoStampKind::Received
+        {
+            text.push_str(&clocks(before, stamp));
+        }
+        before = Some(stamp);
     }
     text.push('\n');
     text
@@ -358,7 +416,11 @@ mod tests {
             sequence: 7,
             missed: 2,
             origin_tai_ns: Tai::from_unix_nanos(0).nanos(),
-            stamps: vec![EchoStamp { hop: "writer".into(), at_tai_ns: Tai::from_unix_nanos(12_000).nanos() }],
+            stamps: vec![EchoStamp {
+                hop: "writer".into(),
+                at_tai_ns: Tai::from_unix_nanos(12_000).nanos(),
+                ..EchoStamp::default()
+            }],
             length: octets.len() as u64,
             skipped: false,
             octets: vec![Bytes::copy_from_slice(front), Bytes::copy_from_slice(back)],
@@ -373,15 +435,49 @@ mod tests {
     fn the_text_of_a_sample_has_its_topic_type_and_hops() {
         let text = printer(false, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
         let heading = "# log  foxglove.Log  number 7  18 octets  missed 2 before it\n\
-                       # origin 1970-01-01T00:00:00.000000Z  writer +12.0 us\n";
+                       # origin 1970-01-01T00:00:00.000000Z\n\
+                       #   writer  published +12.0 us\n";
         assert!(text.starts_with(heading), "{text}");
         assert!(text.contains("\nmessage: \"hello there\"\n") && text.ends_with("\nline: 3\n---"), "{text}");
     }
 
     #[test]
+    fn a_path_over_two_machines_has_the_uncertainty_of_their_clocks() {
+        let stamp = |hop: &str, kind: EchoStampKind, micros: i64, clock: EchoClock| EchoStamp {
+            hop: hop.into(),
+            at_tai_ns: Tai::from_unix_nanos(micros * 1_000).nanos(),
+            kind: kind.into(),
+            clock: clock.into(),
+            clock_error_ns: if clock == EchoClock::Synchronised { 250_000 } else { 0 },
+        };
+        let heading_of = |sender, receiver| {
+            let stamps = vec![
+                stamp("writer", EchoStampKind::Published, 5, EchoClock::Unknown),
+                stamp("uplink", EchoStampKind::Taken, 10, EchoClock::Unknown),
+                stamp("uplink", EchoStampKind::Sent, 12, sender),
+                stamp("edge", EchoStampKind::Received, -500, receiver),
+                stamp("edge", EchoStampKind::Published, 2_000, EchoClock::Unknown),
+            ];
+            let text = printer(false, "foxglove.Log", DESCRIPTOR_SET).print(&EchoSample { stamps, ..log() }).unwrap();
+            text.lines().skip(2).take(3).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let lines = heading_of(EchoClock::Synchronised, EchoClock::Synchronised);
+        assert_eq!(lines[..2], ["#   writer  published +5.00 us", "#   uplink  taken +10.0 us  sent +12.0 us"]);
+        for (sender, receiver, shown) in [
+            (EchoClock::Synchronised, EchoClock::Synchronised, " +-500 us"),
+            (EchoClock::Synchronised, EchoClock::Shared, ""),
+            (EchoClock::Synchronised, EchoClock::Unsynchronised, " (clocks not synchronised)"),
+            (EchoClock::Unknown, EchoClock::Synchronised, " (clocks unknown)"),
+        ] {
+            let expected = format!("#   edge  received -500 us{shown}  published +2.00 ms");
+            assert_eq!(heading_of(sender, receiver)[2], expected);
+        }
+    }
+
+    #[test]
     fn a_line_of_json_has_the_message_and_its_metadata() {
         let text = printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
-        let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"level":"unknown","message":"hello there","name":"","file":"","line":3}}"#;
+        let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","kind":"published","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"level":"unknown","message":"hello there","name":"","file":"","line":3}}"#;
         assert_eq!(text, expected);
     }
 

@@ -9,17 +9,20 @@ use serde::Serialize;
 use viaduct_messages::topic::is_name;
 
 use super::echo::pattern;
-use super::snapshot::{Distribution, Snapshot, Windows};
+use super::snapshot::{Distribution, Hop, Snapshot, Windows};
 use super::text::{Screen, time};
 use super::{NodeArgument, client};
 use crate::output::print_line;
 use crate::table::{number, table};
 
+/// The pattern of all topics.
+const EVERY_TOPIC: &str = "**";
+
 /// Topics, duration and output format.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Name of a topic, or a pattern.
-    #[arg(default_value = "**", value_parser = pattern)]
+    /// Name of a topic, or a pattern. Without it, the table of subscriptions is followed by one of the hops of messages.
+    #[arg(default_value = EVERY_TOPIC, value_parser = pattern)]
     topic: String,
     #[command(flatten)]
     node: NodeArgument,
@@ -55,7 +58,8 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if arguments.json {
             print_line(serde_json::to_string(&rows)?)?;
         } else {
-            screen.show(&show(&rows))?;
+            let hops = if arguments.topic == EVERY_TOPIC { show_hops(&snapshot.hops) } else { String::new() };
+            screen.show(&(show(&rows) + &hops))?;
         }
         left -= 1;
     }
@@ -97,6 +101,26 @@ fn show(rows: &[Row<'_>]) -> String {
     text
 }
 
+/// Returns a table with two rows for each hop that a message has passed, or nothing if there is none.
+fn show_hops(hops: &[Hop]) -> String {
+    let mut table = table(["from", "to", "window", "samples", "p50", "p99", "p99.9", "max"]);
+    for hop in hops.iter().filter(|hop| hop.latency.total.count > 0) {
+        let to = if hop.from == hop.to { "(within)" } else { &hop.to };
+        table.add_row(cells(&hop.from, to, "second", &hop.latency.recent));
+        table.add_row(cells("", &clocks(hop), "total", &hop.latency.total));
+    }
+    if table.is_empty() { String::new() } else { format!("\n\n{}", table.trim_fmt()) }
+}
+
+/// Returns the error of a hop between two machines by their clocks.
+fn clocks(hop: &Hop) -> String {
+    match (hop.clocks.as_deref(), hop.clock_error_us) {
+        (None | Some("shared"), _) => String::new(),
+        (Some(_), Some(error_us)) => format!("+-{}", time(error_us)),
+        (Some(clocks), None) => format!("clocks {clocks}"),
+    }
+}
+
 fn subscriptions(number: usize) -> String {
     if number == 1 { "1 subscription".to_owned() } else { format!("{number} subscriptions") }
 }
@@ -127,6 +151,23 @@ mod tests {
             ]
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_hop_between_two_machines_has_the_error_of_their_clocks() {
+        let text = show_hops(&example().hops);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.trim_start().lines().skip(2).map(words).collect();
+        assert_eq!(
+            lines,
+            [
+                "lidar planner second 0 - - - -",
+                "total 37 6.00 us 0.00 us 0.00 us 2.00 s",
+                "uplink edge second 10 19.0 ms 0.00 us 0.00 us 21.0 ms",
+                "+-512 us total 37 19.0 ms 0.00 us 0.00 us 30.0 ms",
+            ]
+        );
+        assert_eq!(show_hops(&[]), "");
     }
 
     #[test]

@@ -19,6 +19,20 @@ const NAMES_MAX: usize = 3;
 pub(super) struct Snapshot {
     pub(super) node: String,
     pub(super) topics: Vec<Topic>,
+    #[serde(default)]
+    pub(super) hops: Vec<Hop>,
+}
+
+/// Latencies between two components, or within one.
+#[derive(Debug, Deserialize)]
+pub(super) struct Hop {
+    pub(super) from: String,
+    pub(super) to: String,
+    /// State of the clocks of a hop between two nodes.
+    pub(super) clocks: Option<String>,
+    pub(super) clock_error_us: Option<f64>,
+    #[serde(flatten)]
+    pub(super) latency: Windows,
 }
 
 /// One topic.
@@ -135,7 +149,11 @@ pub(super) mod tests {
     /// Returns a snapshot whose JSON has members that the types here do not have.
     pub(crate) fn example() -> Snapshot {
         let text = r#"{
-            "node": "bus", "hops": [], "counters": [],
+            "node": "bus", "counters": [],
+            "hops": [
+                { "from": "lidar", "to": "planner", "recent": { "count": 0 }, "total": { "count": 37, "p50_us": 6, "max_us": 2e6 } },
+                { "from": "uplink", "to": "edge", "clocks": "synchronised", "clock_error_us": 512,
+                  "recent": { "count": 10, "p50_us": 19000, "max_us": 21000 }, "total": { "count": 37, "p50_us": 19000, "max_us": 30000 } } ],
             "topics": [
                 { "topic": "lidar/points", "type": "foxglove.PointCloud", "published": 40,
                   "publishers": [ { "publisher": "lidar", "alive": true, "qos": { "durability": "volatile" } } ],
@@ -160,7 +178,7 @@ pub(super) mod tests {
             assert_eq!(problem(name), format!("node `bus` has no topic `{name}`; did you mean `lidar/points`?"));
         }
         assert_eq!(problem("camera"), "node `bus` has no topic `camera`; `viaduct topic list` lists its topics");
-        let empty = Snapshot { node: "bus".into(), topics: Vec::new() };
+        let empty = Snapshot { node: "bus".into(), topics: Vec::new(), hops: Vec::new() };
         assert_eq!(empty.find("x").unwrap_err().to_string(), "node `bus` has no topic `x`, and no other topics yet");
     }
 

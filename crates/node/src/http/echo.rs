@@ -23,10 +23,10 @@ use prost::Message as _;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use viaduct_bus::{Bus, Counter, ObserveError, Observer, TypeInfo, UntypedSample};
+use viaduct_bus::{Bus, ClockState, Counter, HopKind, HopStamp, ObserveError, Observer, TypeInfo, UntypedSample};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::observe::echo_part::Part;
-use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoStamp, EchoType};
+use viaduct_messages::viaduct::observe::{EchoClock, EchoPart, EchoSample, EchoStamp, EchoStampKind, EchoType};
 
 use super::Shared;
 
@@ -142,17 +142,38 @@ impl EchoStream {
 fn echo_sample(sample: &UntypedSample, type_id: u32, missed: u64) -> EchoSample {
     let (meta, encoded) = (sample.meta(), sample.encoded());
     let skipped = encoded.len() > OCTETS_MAX;
-    let stamp = |stamp: &viaduct_bus::HopStamp| EchoStamp { hop: stamp.hop.to_string(), at_tai_ns: stamp.at.nanos() };
     EchoSample {
         type_id,
         topic: sample.topic().to_owned(),
         sequence: meta.sequence,
         missed,
         origin_tai_ns: meta.origin.nanos(),
-        stamps: meta.stamps().iter().map(stamp).collect(),
+        stamps: meta.stamps().iter().map(echo_stamp).collect(),
         length: encoded.len() as u64,
         skipped,
         octets: if skipped { Vec::new() } else { encoded.chunks().to_vec() },
+    }
+}
+
+fn echo_stamp(stamp: &HopStamp) -> EchoStamp {
+    let kind = match stamp.kind() {
+        HopKind::Published => EchoStampKind::Published,
+        HopKind::Taken => EchoStampKind::Taken,
+        HopKind::Sent => EchoStampKind::Sent,
+        HopKind::Received => EchoStampKind::Received,
+    };
+    let (clock, error) = match stamp.clock() {
+        ClockState::Unknown => (EchoClock::Unknown, None),
+        ClockState::Shared => (EchoClock::Shared, None),
+        ClockState::Within(error) => (EchoClock::Synchronised, u64::try_from(error.as_nanos()).ok()),
+        ClockState::Unsynchronised => (EchoClock::Unsynchronised, None),
+    };
+    EchoStamp {
+        hop: stamp.hop.to_string(),
+        at_tai_ns: stamp.at.nanos(),
+        kind: kind.into(),
+        clock: clock.into(),
+        clock_error_ns: error.unwrap_or_default(),
     }
 }
 

@@ -33,8 +33,13 @@ pub(crate) fn render(snapshot: &BusSnapshot) -> String {
     }
     for hop in &snapshot.hops {
         let labels = vec![("node", snapshot.node.clone()), ("from", hop.from.clone()), ("to", hop.to.clone())];
-        let help = "Time from one hop to the next, or from the origin of the message.";
+        let help =
+            "Time from one component to the next, within a component (from = to), or from the origin of the message.";
         latency(&mut families, "viaduct_hop_latency", help, &labels, &hop.total);
+        if let Some(error_us) = hop.clock_error_us {
+            let help = "Largest error of the latency of a hop between two nodes, by the difference of their clocks.";
+            families.number("viaduct_hop_clock_error_seconds", Kind::Gauge, help, labels, error_us / 1e6);
+        }
     }
     for callback in &snapshot.callbacks {
         record_callback(&mut families, &snapshot.node, callback);
