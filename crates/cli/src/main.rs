@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod demo;
 mod files;
+mod import;
 mod its;
 mod keys;
 mod kinds;
@@ -47,6 +48,11 @@ enum Command {
     Run(run::Arguments),
     /// Check config files without starting anything.
     Check(check::Arguments),
+    /// Make a node file from a config file of mqtt_client or mqtt_bridge.
+    ///
+    /// Each parameter that a node has not, or has in another form, is listed with its line on standard error. The node file is checked
+    /// like with `viaduct check --offline`.
+    Import(import::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
     /// Print the JSON schema (draft 2020-12) of a config file with the settings of all kinds.
@@ -84,6 +90,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Kinds(arguments) => kinds::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Its(its::Command::Decode(arguments)) => its::decode(&arguments),

@@ -6,6 +6,7 @@ mod error;
 mod memory;
 mod tree;
 mod variables;
+mod yaml;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,6 +21,7 @@ pub(crate) use error::Problem;
 pub use error::{ConfigError, ConfigErrors};
 pub use memory::{MemorySettings, PoolSettings, TopicSettings};
 pub(crate) use variables::{Variables, of_process};
+pub use yaml::{Yaml, YamlEntry, parse_yaml};
 
 /// Maximum number of threads of a pool.
 const POOL_THREADS_MAX: usize = 64;
