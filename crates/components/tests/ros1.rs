@@ -1,4 +1,4 @@
-//! `ros1_node` against Debian's ROS 1: a real master, and publishers and subscribers in C++.
+//! `ros1_node` against Debian's ROS 1: a real master, and publishers and subscribers in C++ and Python.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
@@ -9,7 +9,7 @@ mod support;
 
 use std::time::Duration;
 
-use peers::{Master, Peer, has_ros};
+use peers::{Master, Peer, has_ros, has_rospy};
 use support::{Mosquitto, TestNode, count, eventually, free_port, has};
 use viaduct_bus::{MessageFormat, Qos, UntypedSample};
 
@@ -66,6 +66,29 @@ fn clouds_of_a_roscpp_node_reach_the_bus_and_return() {
         count(&bus, "ros", "published") + count(&bus, "ros", "received_dropped")
     );
     assert_eq!(count(&bus, "ros", "queued"), count(&bus, "ros", "sent") + count(&bus, "ros", "sent_dropped"));
+}
+
+#[test]
+fn texts_and_clouds_of_a_rospy_node_reach_the_bus_and_return() {
+    if !has_rospy() {
+        return;
+    }
+    let master = Master::start();
+    let settings = "subscriptions: [ { from: /points, to: ros/points }, { from: /say, to: ros/say } ]\n      \
+                    publications: [ { from: ros/points, to: /back }, { from: ros/say, to: /hear } ]";
+    let node = node("car", &master, settings, "");
+    let mut ears = Peer::python(&master, &["hear", "/hear", "5"]);
+    let mut listener = Peer::python(&master, &["listener", "/back", "5"]);
+    let _talkers = (
+        Peer::python(&master, &["talker", "/points", &POINTS.to_string()]),
+        Peer::python(&master, &["say", "/say", "grüß dich"]),
+    );
+    assert_eq!(ears.lines(6), ["ready", "grüß dich", "grüß dich", "grüß dich", "grüß dich", "grüß dich"]);
+    let lines = listener.lines(6);
+    let expected = format!(" {} intact", POINTS * POINT_BYTES);
+    assert!(lines[1..].iter().all(|line| line.ends_with(&expected)), "{lines:?}");
+    assert_eq!(count(&node.bus(), "ros", "malformed"), 0);
+    assert!(node.stop());
 }
 
 #[test]

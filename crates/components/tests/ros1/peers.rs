@@ -1,4 +1,4 @@
-//! Programs of ROS 1: the master of Debian, and a node in C++ that is compiled once.
+//! Programs of ROS 1: the master of Debian, a node in C++ that is compiled once, and a node in Python.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
@@ -9,6 +9,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
 
 use crate::support::{PATIENCE, eventually, free_port, has, skipped};
+
+/// The folder in which Debian installs packages of its Python.
+const PYTHON_PACKAGES: &str = "/usr/lib/python3/dist-packages";
 
 /// Returns `true` if ROS 1 is installed, and reports it otherwise.
 pub(crate) fn has_ros() -> bool {
@@ -21,6 +24,16 @@ pub(crate) fn has_ros() -> bool {
         skipped("`libroscpp-dev` or `libsensor-msgs-dev` is not installed");
     }
     found
+}
+
+/// Returns `true` if ROS 1 is installed with Python, and reports it otherwise.
+pub(crate) fn has_rospy() -> bool {
+    let packages = ["rospy", "std_msgs", "sensor_msgs"].map(|name| format!("{PYTHON_PACKAGES}/{name}"));
+    let missing = packages.iter().find(|folder| !Path::new(folder).is_dir());
+    if let Some(folder) = missing {
+        skipped(&format!("{folder} is not installed (`python3-rospy`, `python3-std-msgs`, `python3-sensor-msgs`)"));
+    }
+    missing.is_none() && has("rosmaster")
 }
 
 /// Returns the node in C++.
@@ -90,7 +103,7 @@ impl Drop for Master {
     }
 }
 
-/// A running node in C++.
+/// A running node.
 pub(crate) struct Peer {
     child: Child,
     lines: Receiver<String>,
@@ -98,7 +111,17 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn start(master: &Master, arguments: &[&str]) -> Self {
-        let mut command = Command::new(program());
+        Self::run(Command::new(program()), master, arguments)
+    }
+
+    /// Starts the node in Python. Another Python than that of Debian has no `rospy`.
+    pub(crate) fn python(master: &Master, arguments: &[&str]) -> Self {
+        let mut command = Command::new("/usr/bin/python3");
+        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ros1/peer.py"));
+        Self::run(command, master, arguments)
+    }
+
+    fn run(mut command: Command, master: &Master, arguments: &[&str]) -> Self {
         command.args(arguments).env("ROS_HOSTNAME", "127.0.0.1").env("ROS_MASTER_URI", master.address());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
