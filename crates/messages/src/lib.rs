@@ -40,6 +40,7 @@ messages!(
     foxglove::LocationFix,
     foxglove::Log,
     foxglove::PointCloud,
+    foxglove::RawImage,
     viaduct::its::V2xError,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,

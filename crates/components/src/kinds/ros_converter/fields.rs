@@ -1,0 +1,185 @@
+//! Fields of messages of ROS by their names, in both versions.
+
+use bytes::Bytes;
+use prost_types::Timestamp;
+use viaduct_ros::json;
+use viaduct_ros::msg::{FieldType, MessageType, Schema};
+use viaduct_ros::value::Value;
+
+use super::conversion::Failure;
+
+/// The fields of a received message.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'a> {
+    schema: &'a Schema,
+    message_type: &'a MessageType,
+    values: &'a [Value],
+}
+
+impl<'a> Fields<'a> {
+    /// Returns the fields of a message.
+    pub(super) fn of(schema: &'a Schema, value: &'a Value) -> Result<Self, Failure> {
+        match (schema.root(), value) {
+            (Some(message_type), Value::Message(values)) => Ok(Self { schema, message_type, values }),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<(FieldType, &'a Value)> {
+        let index = self.message_type.fields().iter().position(|field| field.name == name)?;
+        Some((self.message_type.fields().get(index)?.base, self.values.get(index)?))
+    }
+
+    fn value(&self, name: &str) -> Result<&'a Value, Failure> {
+        self.find(name).map(|(_, value)| value).ok_or(Failure::Malformed)
+    }
+
+    /// Returns `true` if the type has that field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Returns the fields of a message within this one.
+    pub(super) fn inner(&self, name: &str) -> Result<Self, Failure> {
+        self.within(self.find(name).ok_or(Failure::Malformed)?)
+    }
+
+    /// Returns the fields of each message of an array.
+    pub(super) fn list(&self, name: &str) -> Result<Vec<Self>, Failure> {
+        match self.find(name).ok_or(Failure::Malformed)? {
+            (base, Value::Array(values)) => values.iter().map(|value| self.within((base, value))).collect(),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    fn within(&self, (base, value): (FieldType, &'a Value)) -> Result<Self, Failure> {
+        let FieldType::Message(index) = base else { return Err(Failure::Malformed) };
+        match (self.schema.message_type(index), value) {
+            (Some(message_type), Value::Message(values)) => Ok(Self { message_type, values, ..*self }),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    pub(super) fn float(&self, name: &str) -> Result<f64, Failure> {
+        float(self.value(name)?).ok_or(Failure::Malformed)
+    }
+
+    pub(super) fn floats(&self, name: &str) -> Result<Vec<f64>, Failure> {
+        let Value::Array(values) = self.value(name)? else { return Err(Failure::Malformed) };
+        values.iter().map(|value| float(value).ok_or(Failure::Malformed)).collect()
+    }
+
+    pub(super) fn int(&self, name: &str) -> Result<i64, Failure> {
+        match self.value(name)? {
+            Value::Int(value) => Ok(*value),
+            Value::Uint(value) => i64::try_from(*value).map_err(|_| Failure::Malformed),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    pub(super) fn uint(&self, name: &str) -> Result<u32, Failure> {
+        u32::try_from(self.int(name)?).map_err(|_| Failure::Malformed)
+    }
+
+    /// Returns a `bool`, or the `uint8` that `sensor_msgs/Image` has in place of one.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Failure> {
+        match self.value(name)? {
+            Value::Bool(value) => Ok(*value),
+            Value::Uint(value) => Ok(*value != 0),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    /// Returns a text. Octets that are not UTF-8 become U+FFFD.
+    pub(super) fn text(&self, name: &str) -> Result<String, Failure> {
+        match self.value(name)? {
+            Value::Text(text) => Ok(String::from_utf8_lossy(text).into_owned()),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    pub(super) fn octets(&self, name: &str) -> Result<&'a Bytes, Failure> {
+        match self.value(name)? {
+            Value::Octets(octets) => Ok(octets),
+            _ => Err(Failure::Malformed),
+        }
+    }
+
+    /// Returns time and coordinate frame of the header. A time of 0 is none.
+    pub(super) fn header(&self) -> Result<(Option<Timestamp>, String), Failure> {
+        let header = self.inner("header")?;
+        let (seconds, nanos) = match header.value("stamp")? {
+            Value::Time(seconds, nanos) => (i64::from(*seconds), i64::from(*nanos)),
+            _ => {
+                let stamp = header.inner("stamp")?;
+                (stamp.int("sec")?, stamp.int("nanosec")?)
+            }
+        };
+        let nanos = i32::try_from(nanos).map_err(|_| Failure::Value)?;
+        let time = (seconds != 0 || nanos != 0).then_some(Timestamp { seconds, nanos });
+        Ok((time, header.text("frame_id")?))
+    }
+}
+
+fn float(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float32(value) => Some(f64::from(*value)),
+        Value::Float64(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// A message that is filled.
+pub(super) struct Builder<'a> {
+    schema: &'a Schema,
+    value: Value,
+}
+
+impl<'a> Builder<'a> {
+    /// Returns a message whose fields are 0, `false` or empty.
+    pub(super) fn new(schema: &'a Schema) -> Result<Self, Failure> {
+        let value = json::read(schema, &serde_json::json!({})).map_err(|_| Failure::Type)?;
+        Ok(Self { schema, value })
+    }
+
+    /// Returns the message.
+    pub(super) fn finish(self) -> Value {
+        self.value
+    }
+
+    /// Sets a field by its path: `header.frame_id`.
+    pub(super) fn set(&mut self, path: &str, value: Value) -> Result<(), Failure> {
+        let mut message_type = self.schema.root().ok_or(Failure::Type)?;
+        let mut target = &mut self.value;
+        for name in path.split('.') {
+            let index = message_type.fields().iter().position(|field| field.name == name).ok_or(Failure::Type)?;
+            let Value::Message(values) = target else { return Err(Failure::Type) };
+            target = values.get_mut(index).ok_or(Failure::Type)?;
+            if let Some(FieldType::Message(index)) = message_type.fields().get(index).map(|field| field.base) {
+                message_type = self.schema.message_type(index).ok_or(Failure::Type)?;
+            }
+        }
+        *target = value;
+        Ok(())
+    }
+
+    pub(super) fn set_float(&mut self, path: &str, value: f64) -> Result<(), Failure> {
+        self.set(path, Value::Float64(value))
+    }
+
+    pub(super) fn set_uint(&mut self, path: &str, value: impl Into<u64>) -> Result<(), Failure> {
+        self.set(path, Value::Uint(value.into()))
+    }
+
+    /// Sets time and coordinate frame of the header. No time is a time of 0.
+    pub(super) fn set_header(&mut self, time: Option<Timestamp>, frame: &str) -> Result<(), Failure> {
+        let Timestamp { seconds, nanos } = time.unwrap_or_default();
+        let nanos = u32::try_from(nanos).map_err(|_| Failure::Value)?;
+        let stamp = match self.schema.dialect() {
+            viaduct_ros::msg::Dialect::Ros1 => Value::Time(u32::try_from(seconds).map_err(|_| Failure::Value)?, nanos),
+            viaduct_ros::msg::Dialect::Ros2 => Value::Message(vec![Value::Int(seconds), Value::Uint(nanos.into())]),
+        };
+        self.set("header.stamp", stamp)?;
+        self.set("header.frame_id", Value::text(frame))
+    }
+}
