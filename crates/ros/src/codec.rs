@@ -30,6 +30,8 @@ const LITTLE_ENDIAN: [u8; 2] = [0, 1];
 const HEADER_OCTETS: usize = 4;
 /// Values of a message for each of its octets: a number of one octet within three messages.
 const VALUES_PER_OCTET: usize = 4;
+/// Smallest array of octets that is a part of its own.
+const CHUNK_OCTETS_MIN: usize = 4096;
 /// Octets of padding that may follow a message of DDS.
 const PADDING_MAX: usize = 3;
 
@@ -103,7 +105,19 @@ pub fn decode(schema: &Schema, encoding: Encoding, message: &Bytes) -> Result<Va
 /// # Errors
 /// The first value that does not have the type of its field.
 pub fn encode(schema: &Schema, encoding: Encoding, value: &Value) -> Result<Bytes, CodecError> {
-    let mut writer = Writer { schema, encoding, out: BytesMut::new(), start: 0 };
+    let mut chunks = encode_chunks(schema, encoding, value)?;
+    match &mut chunks[..] {
+        [whole] => Ok(std::mem::take(whole)),
+        parts => Ok(parts.concat().into()),
+    }
+}
+
+/// Encodes a message in parts. Large arrays of octets are parts that refer to the memory of the value.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_chunks(schema: &Schema, encoding: Encoding, value: &Value) -> Result<Vec<Bytes>, CodecError> {
+    let mut writer = Writer { schema, encoding, out: BytesMut::new(), start: 0, chunks: Vec::new(), before: 0 };
     if encoding == Encoding::Cdr {
         writer.out.put_slice(&LITTLE_ENDIAN);
         writer.out.put_slice(&[0, 0]);
@@ -112,7 +126,8 @@ pub fn encode(schema: &Schema, encoding: Encoding, value: &Value) -> Result<Byte
     if let Some(root) = schema.root() {
         writer.message_of(root, value)?;
     }
-    Ok(writer.out.freeze())
+    writer.chunks.push(writer.out.freeze());
+    Ok(writer.chunks)
 }
 
 impl CodecProblem {
@@ -306,9 +321,13 @@ fn check_limit(length: usize, limit: Option<u32>) -> Result<(), CodecError> {
 struct Writer<'a> {
     schema: &'a Schema,
     encoding: Encoding,
+    /// The last part.
     out: BytesMut,
     /// Position from which the alignment counts.
     start: usize,
+    /// Parts before the last one, and their octets.
+    chunks: Vec<Bytes>,
+    before: usize,
 }
 
 impl Writer<'_> {
@@ -331,7 +350,7 @@ impl Writer<'_> {
         match value {
             Value::Octets(octets) if is_array && field.base == FieldType::Basic(Basic::Uint8) => {
                 self.count(field.count, octets.len())?;
-                self.out.put_slice(octets);
+                self.octets(octets);
                 Ok(())
             }
             Value::Array(values) if is_array => {
@@ -341,6 +360,16 @@ impl Writer<'_> {
             value if !is_array => self.value(field, value),
             _ => Err(CodecProblem::Type.into()),
         }
+    }
+
+    /// Writes octets, as a part of their own if there are many.
+    fn octets(&mut self, octets: &Bytes) {
+        if octets.len() < CHUNK_OCTETS_MIN {
+            return self.out.put_slice(octets);
+        }
+        let part = self.out.split().freeze();
+        self.before += part.len() + octets.len();
+        self.chunks.extend([part, octets.clone()]);
     }
 
     /// Writes the length of an array, if its type does not have one.
@@ -414,7 +443,7 @@ impl Writer<'_> {
 
     fn number<const N: usize>(&mut self, octets: [u8; N]) {
         if self.encoding == Encoding::Cdr {
-            let past = (self.out.len() - self.start) % N;
+            let past = (self.before + self.out.len() - self.start) % N;
             self.out.put_bytes(0, (N - past) % N);
         }
         self.out.put_slice(&octets);

@@ -260,3 +260,15 @@ fn json_has_times_of_both_versions() {
         assert!(json::to_message(&one, Encoding::Ros1, text.as_bytes()).is_err(), "{text}");
     }
 }
+
+#[test]
+fn a_large_array_of_octets_is_not_copied() {
+    let schema = ros2("uint8 a\nuint8[] octets\nuint64 after");
+    let octets = Bytes::from(vec![7; 5001]);
+    let value = Value::Message(vec![Value::Uint(1), Value::Octets(octets.clone()), Value::Uint(9)]);
+    let chunks = viaduct_ros::codec::encode_chunks(&schema, Encoding::Cdr, &value).unwrap();
+    assert_eq!(chunks[1].as_ptr(), octets.as_ptr());
+    let whole = encode(&schema, Encoding::Cdr, &value).unwrap();
+    assert_eq!(whole, chunks.concat());
+    assert_eq!(decode(&schema, Encoding::Cdr, &whole).unwrap(), value);
+}
