@@ -68,7 +68,8 @@ impl Converter {
     /// Publishes the JSON of a message of ROS and returns its message on the bus.
     fn to_bus<M: viaduct_messages::Message + Clone>(&self, name: &str, text: &str) -> M {
         let converted = [Dialect::Ros1, Dialect::Ros2].map(|dialect| {
-            let (input, output) = if dialect == Dialect::Ros1 { ("ros1/in", "ros1/bus") } else { ("ros2/in", "ros2/bus") };
+            let (input, output) =
+                if dialect == Dialect::Ros1 { ("ros1/in", "ros1/bus") } else { ("ros2/in", "ros2/bus") };
             let publisher = self.input(input, info(name, dialect));
             publisher.publish(Encoded::from(message(name, dialect, text))).unwrap();
             (*self.next(output).typed::<M>().unwrap()).clone()
@@ -101,9 +102,7 @@ fn info(name: &str, dialect: Dialect) -> TypeInfo {
     let text = definitions::find(&TypeName::parse(name).unwrap(), dialect).unwrap().text();
     let schema = schema(name, dialect);
     match dialect {
-        Dialect::Ros1 => {
-            TypeInfo::foreign(MessageFormat::Ros1, name, Bytes::from(text)).with_schema_id(&schema.md5())
-        }
+        Dialect::Ros1 => TypeInfo::foreign(MessageFormat::Ros1, name, Bytes::from(text)).with_schema_id(&schema.md5()),
         // ROS 2 sends no definition.
         Dialect::Ros2 => TypeInfo::foreign(MessageFormat::Ros2, &name.replace('/', "/msg/"), Bytes::new()),
     }
@@ -150,7 +149,7 @@ fn messages_pass_between_ros_versions() {
     let before = viaduct_bus::clock::tai();
     let meta = viaduct_bus::Meta::from_origin(before);
     publisher.publish_from(&meta, Encoded::from(Bytes::from_static(b"\0\0\0\0"))).unwrap();
-    assert_eq!(converter.next("ros1/ros2").meta().origin(), before);
+    assert_eq!(converter.next("ros1/ros2").meta().origin, before);
     assert!(converter.node.stop());
 }
 
@@ -189,7 +188,10 @@ fn clouds() {
     assert_eq!(cloud.data, [point(1), point(2), point(3), point(4)].concat());
     assert_eq!(cloud.timestamp, Some(Timestamp { seconds: 5, nanos: 7 }));
     let fields: Vec<_> = cloud.fields.iter().map(|field| (field.name.as_str(), field.offset, field.r#type())).collect();
-    assert_eq!(fields, [("x", 0, NumericType::Float32), ("ring_0", 4, NumericType::Uint16), ("ring_1", 6, NumericType::Uint16)]);
+    assert_eq!(
+        fields,
+        [("x", 0, NumericType::Float32), ("ring_0", 4, NumericType::Uint16), ("ring_1", 6, NumericType::Uint16)]
+    );
 
     let json = converter.to_ros("sensor_msgs/PointCloud2", &cloud);
     assert_eq!((&json["height"], &json["width"], &json["row_step"]), (&1.into(), &4.into(), &64.into()));
@@ -209,7 +211,10 @@ fn images() {
     let converter = Converter::start();
     let text = r#"{"header":{"frame_id":"cam"},"height":1,"width":2,"encoding":"rgb8","step":6,"data":[1,2,3,4,5,6]}"#;
     let image: RawImage = converter.to_bus("sensor_msgs/Image", text);
-    assert_eq!((image.width, image.step, image.encoding.as_str(), &image.data[..]), (2, 6, "rgb8", &[1, 2, 3, 4, 5, 6][..]));
+    assert_eq!(
+        (image.width, image.step, image.encoding.as_str(), &image.data[..]),
+        (2, 6, "rgb8", &[1, 2, 3, 4, 5, 6][..])
+    );
     assert_eq!((image.timestamp, image.frame_id.as_str()), (None, "cam"));
     let json = converter.to_ros("sensor_msgs/Image", &image);
     assert_eq!((&json["data"], &json["is_bigendian"]), (&"AQIDBAUG".into(), &0.into()));

@@ -9,6 +9,7 @@ pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
 pub mod ros1_node;
+pub mod ros_converter;
 pub mod sink;
 pub mod teleop_desk;
 pub mod teleop_vehicle;
@@ -58,6 +59,11 @@ pub static KINDS: &[Kind] = &[
         "ros1_node",
         "A node of ROS 1 without a ROS installation: topics of ROS become topics of the bus, and the reverse, with any type.",
         "subscriptions: [ { from: /points, to: ros/points } ]",
+    ),
+    Kind::of::<ros_converter::RosConverter>(
+        "ros_converter",
+        "Converts messages between ROS 1, ROS 2 and the bus: any type between ROS versions; clouds, images, positions and movement.",
+        "routes: [ { from: ros/points, to: lidar/points, format: bus } ]",
     ),
     Kind::of::<sink::Sink>(
         "sink",

@@ -1,7 +1,7 @@
 //! The conversion of a type: which one, and its publisher.
 
 use bytes::Bytes;
-use viaduct_bus::{Bus, Encoded, Loan, MessageFormat, Meta, Publisher, Qos, TypeInfo, UntypedPublisher, UntypedSample};
+use viaduct_bus::{Bus, Encoded, Loan, MessageFormat, Publisher, Qos, TypeInfo, UntypedPublisher, UntypedSample};
 use viaduct_messages::Message;
 use viaduct_messages::foxglove::{CompressedImage, LocationFix, PointCloud, RawImage};
 use viaduct_messages::viaduct::vehicle::{DriveCommand, VehicleState};
@@ -143,7 +143,7 @@ fn ros_to_ros(info: &TypeInfo, to: Dialect, output: &Output<'_>) -> Result<Conve
             transcoder.write(&message, &mut loan).map_err(failure)?;
             loan.freeze()
         };
-        publish(&publisher, sample.meta(), written)
+        publish(&publisher, sample, written)
     }))
 }
 
@@ -155,8 +155,8 @@ const fn failure(problem: codec::CodecProblem) -> Failure {
     }
 }
 
-fn publish(publisher: &UntypedPublisher, cause: &Meta, message: Bytes) -> Result<(), Failure> {
-    publisher.try_publish_from(cause, Encoded::from(message)).map_err(|_| Failure::QueueFull)
+fn publish(publisher: &UntypedPublisher, cause: &UntypedSample, message: Bytes) -> Result<(), Failure> {
+    publisher.try_publish_from(cause.meta(), Encoded::from(message)).map_err(|_| Failure::QueueFull)
 }
 
 fn ros_to_bus(info: &TypeInfo, output: &Output<'_>) -> Result<Convert, Failure> {
@@ -229,7 +229,7 @@ fn to_ros<M: Message>(
         let mut builder = Builder::new(schema)?;
         convert(&message, &mut builder)?;
         let written = write(schema, encoding, &builder.finish(), &publisher)?;
-        publish(&publisher, sample.meta(), written)
+        publish(&publisher, sample, written)
     }))
 }
 
