@@ -6,8 +6,10 @@ use viaduct_ros::{
     json::{self, JsonOf},
     mqtt_client::TypeMessage,
     msg::{Dialect, Schema},
+    primitive::Primitive,
     ros1,
     tcpros::{Frames, Header, Offer, Request},
+    transcode::Transcoder,
     xmlrpc::{Call, Response, Value},
 };
 
@@ -16,12 +18,22 @@ const DEFINITION: &str = "Header header\nuint8 KIND=3\nstring NAME=a # b\nPoint[
     ================================================================================\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n\
     ================================================================================\nMSG: a/Point\nstring name\nfloat32 x\n";
 
+/// The same message in ROS 2, with a field less and one more.
+const DEFINITION_ROS_2: &str = "std_msgs/Header header\nPoint[] points\nuint8 level\nstring<=20[2] names\nfloat64[] axes\nuint8[] data\n\
+    ================================================================================\nMSG: std_msgs/Header\nbuiltin_interfaces/Time stamp\nstring frame_id\n\
+    ================================================================================\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n\
+    ================================================================================\nMSG: a/Point\nstring name\nfloat32 x\n";
+
 /// Checks a definition: it is one of a type with a sum, or an error with a short text.
 pub fn definition(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
     for dialect in [Dialect::Ros1, Dialect::Ros2] {
         match Schema::parse(dialect, "a/B", text) {
-            Ok(schema) => assert_eq!(schema.md5().len(), 32),
+            Ok(schema) => {
+                assert_eq!(schema.md5().len(), 32);
+                assert_eq!(schema.type_hash().is_some(), dialect == Dialect::Ros2);
+                let _ = Transcoder::new(&schema, &schema);
+            }
             Err(error) => assert!(error.to_string().len() < 1024),
         }
     }
@@ -53,6 +65,34 @@ pub fn value(octets: &[u8]) {
         // Not the same octets: the text has U+FFFD for octets that are not UTF-8, and a number may differ in its last digit.
         let read = json::read(&schema, &json).expect("the text of a message is one");
         assert!(codec::encode(&schema, encoding, &read).is_ok());
+    }
+}
+
+/// Checks a message that becomes one of the other ROS version: its length is known before, and it is a message of its type.
+pub fn transcoded(octets: &[u8]) {
+    let one = Schema::parse(Dialect::Ros1, "a/B", DEFINITION).expect("the definition is valid");
+    let two = Schema::parse(Dialect::Ros2, "a/B", DEFINITION_ROS_2).expect("the definition is valid");
+    for (from, to, encoding) in [(&one, &two, Encoding::Cdr), (&two, &one, Encoding::Ros1)] {
+        let transcoder = Transcoder::new(from, to).expect("the types have common fields");
+        let Ok(length) = transcoder.length(octets) else {
+            assert!(transcoder.transcode(octets).is_err());
+            continue;
+        };
+        let message = transcoder.transcode(octets).expect("the length is known");
+        assert_eq!(message.len(), length);
+        assert!(codec::decode(to, encoding, &message.into()).is_ok());
+    }
+}
+
+/// Checks a plain text: it has a message of the type that is probed.
+pub fn primitive(octets: &[u8]) {
+    let payload = Bytes::copy_from_slice(octets);
+    let probed = Primitive::probe(&payload);
+    for encoding in [Encoding::Ros1, Encoding::Cdr] {
+        let message = probed.message(encoding, &payload).expect("the text is one of the probed type");
+        assert!(probed.text(encoding, &message).is_ok());
+        // Any octets as a message.
+        let _ = (probed.text(encoding, &payload), Primitive::Octets.text(encoding, &payload));
     }
 }
 
@@ -110,6 +150,10 @@ pub(crate) fn values() -> Vec<Vec<u8>> {
         seeds.push(codec::encode(&schema, Encoding::Cdr, &value).expect("the seed is a message").to_vec());
     }
     seeds
+}
+
+pub(crate) fn primitives() -> Vec<Vec<u8>> {
+    ["true", "-17", "1.5e3", "hello"].map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
 pub(crate) fn mqtt_client_types() -> Vec<Vec<u8>> {

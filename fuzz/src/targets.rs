@@ -102,6 +102,8 @@ pub const TARGETS: &[Target] = &[
     Target::new("ros_definition", ros::definition, ros::definitions),
     Target::new("ros1_message", ros::message, ros::messages),
     Target::new("ros_value", ros::value, ros::values),
+    Target::new("ros_transcode", ros::transcoded, ros::values),
+    Target::new("ros_primitive", ros::primitive, ros::primitives),
     Target::new("mqtt_client_type", ros::mqtt_client_type, ros::mqtt_client_types),
     Target::new("tcpros", ros::connection, ros::connections),
     Target::new("xmlrpc", ros::document, ros::documents),
