@@ -112,7 +112,7 @@ components:
         messages_max: 500
         in_flight_max: 10000
       routes:
-        - { from: ros/lidar/points, to: car/7/points, encoding: mqtt_client, inject_timestamp: true, qos: 1, retain: true }
+        - { from: ros/lidar/points, to: car/7/points, encoding: mqtt_client, queue: { keep: 2 }, inject_timestamp: true, qos: 1, retain: true }
         - { from: ros/pose, to: car/7/pose, encoding: mqtt_client }
       inbound:
         - { from: car/7/goal, to: mqtt/car/7/goal, encoding: mqtt_client, qos: 2 }
@@ -127,7 +127,6 @@ components:
         "params.yaml:14: client.tls.version: is not needed: TLS 1.3 or 1.2 is negotiated",
         "params.yaml:14: client.tls.alpn_protos: has no counterpart: brokers that need a protocol name cannot be reached on that port",
         "params.yaml:14: client.tls.verify: has no counterpart: the certificate of the broker is always checked",
-        "params.yaml:20: bridge.ros2mqtt.0.advanced.ros.queue_size: has no counterpart: in ROS 1 a message waits in the socket, and on the bus in a queue of 8",
         "params.yaml:21: bridge.ros2mqtt.1: `pose` depends on the node's name or namespace; `/pose` is used, correct it if the topic is another one",
         "params.yaml:21: bridge.ros2mqtt.1.colour: has no counterpart",
         "params.yaml:22: bridge.ros2mqtt.2: needs `ros_topic` and `mqtt_topic`; the topic is left out",
@@ -230,6 +229,64 @@ bridge:
     for (warning, start) in warnings.iter().zip(starts) {
         assert!(warning.starts_with(start), "{warning}");
     }
+}
+
+#[test]
+fn texts_have_the_type_of_the_file() {
+    let params = "\
+bridge:
+  ros2mqtt:
+    - { ros_topic: /speed, mqtt_topic: speed, primitive: true, inject_timestamp: true }
+  mqtt2ros:
+    - { mqtt_topic: limit, ros_topic: /limit, primitive: true }
+";
+    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
+    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+    assert!(node.contains("- { from: ros/speed, to: speed, encoding: primitive }\n"), "{node}");
+    assert!(node.contains("- { from: limit, to: mqtt/limit, encoding: primitive, type: { ros1: \"*\" } }\n"), "{node}");
+    assert!(
+        warnings.contains("params.yaml:3: bridge.ros2mqtt.0.inject_timestamp: applies only to messages"),
+        "{warnings}"
+    );
+
+    let params = "\
+/**/*:
+  ros__parameters:
+    bridge:
+      mqtt2ros:
+        mqtt_topics: [a, b, c, d]
+        a: { ros_topic: /a, json: true, ros_type: std_msgs/msg/Header }
+        b: { ros_topic: /b, json: true, ros_type: my_msgs/msg/Own }
+        c: { ros_topic: /c, json: true }
+        d: { ros_topic: /d, primitive: true, json: true, ros_type: std_msgs/msg/Bool }
+";
+    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
+    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+    assert!(node.contains("- { from: a, to: mqtt/a, encoding: json, type: { ros2: std_msgs/Header } }\n"), "{node}");
+    assert!(node.contains("- { from: mqtt/a, to: /a, type: std_msgs/msg/Header }\n"), "{node}");
+    assert!(node.contains("- { from: d, to: mqtt/d, encoding: primitive, type: { ros2: std_msgs/Bool } }\n"), "{node}");
+    assert!(!node.contains("mqtt/c"), "{node}");
+    assert!(warnings.contains("mqtt2ros.b.ros_type: is not a common type: set `definition_file`"), "{warnings}");
+    assert!(warnings.contains("mqtt2ros.c: needs `ros_type` with `json`; the topic is left out"), "{warnings}");
+
+    let params = "\
+mqtt: { connection: { host: localhost } }
+serializer: json:dumps
+deserializer: json:loads
+bridge:
+  - { factory: 'mqtt_bridge.bridge:MqttToRosBridge', msg_type: 'std_msgs.msg:Bool', topic_from: ping, topic_to: /pong, frequency: 2 }
+";
+    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
+    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+    assert!(
+        node.contains("- { from: ping, to: mqtt/ping, encoding: json, type: { ros1: std_msgs/Bool } }\n"),
+        "{node}"
+    );
+    assert!(node.contains("- { from: mqtt/ping, to: /pong, queue: 10 }\n"), "{node}");
+    assert!(
+        warnings.starts_with("params.yaml:5: bridge.0.frequency: has no counterpart for messages from the broker"),
+        "{warnings}"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) fn text(key: &'static str, found: Option<Found<String>>) -> Option<(&
     Some((key, Setting::Text(found?.value)))
 }
 
-pub(super) fn plain(key: &'static str, value: impl ToString) -> (&'static str, Setting) {
+pub(super) fn plain(key: &'static str, value: &impl ToString) -> (&'static str, Setting) {
     (key, Setting::Plain(value.to_string()))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn keep_alive(
             )),
         );
     }
-    plain("keep_alive_s", rounded)
+    plain("keep_alive_s", &rounded)
 }
 
 /// Takes the largest number of messages in flight.
@@ -72,7 +72,7 @@ pub(super) fn in_flight(
     if value != found.value {
         warnings.push(found.warning(&format!("`in_flight_max` is {value}: 1 to {IN_FLIGHT_MAX}")));
     }
-    Some(plain("in_flight_max", value))
+    Some(plain("in_flight_max", &value))
 }
 
 /// Takes the largest number of messages that wait.
@@ -89,7 +89,7 @@ pub(super) fn messages(
     if value != found.value {
         warnings.push(found.warning(&format!("`messages_max` is {value}: 1 to {MESSAGES_MAX}")));
     }
-    Some(plain("messages_max", value))
+    Some(plain("messages_max", &value))
 }
 
 /// Takes the last will.
@@ -106,8 +106,8 @@ pub(super) fn will(
     if let Some(topic) = topic {
         let payload = payload.map_or_else(|| default.to_owned(), |found| found.value);
         let mut will = vec![("topic", Setting::Text(topic.value)), ("payload", Setting::Text(payload))];
-        will.extend(qos.map(|found| plain("qos", found.value)));
-        will.extend(retain.map(|found| plain("retain", found.value)));
+        will.extend(qos.map(|found| plain("qos", &found.value)));
+        will.extend(retain.map(|found| plain("retain", &found.value)));
         settings.push(("will", Setting::Map(will)));
     } else if let Some(payload) = payload {
         warnings.push(payload.warning("is not used without a topic"));

@@ -20,15 +20,17 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use viaduct_node::Checks;
 use viaduct_node::config::parse_yaml;
+use viaduct_ros::definitions;
+use viaduct_ros::msg::{Dialect, TypeName};
 
 use crate::FAILED;
 use crate::files::{self, Refused};
 use crate::output::{print_line, print_note};
-use plan::Ros;
+use plan::{Ros, Setting};
 use section::{Section, Warning};
 
-/// The warning about a topic whose texts a bridge cannot read.
-const NO_JSON_INBOUND: &str = "has no counterpart: a bridge does not read JSON of a type of ROS; the topic is left out";
+/// The warning about a type of JSON texts whose definition is not known.
+const NO_DEFINITION: &str = "is not a common type: set `definition_file` of its inbound route";
 
 /// A file of mqtt_client or mqtt_bridge.
 #[derive(clap::Args)]
@@ -119,6 +121,25 @@ impl std::fmt::Display for Source {
             Self::MqttBridge => "mqtt_bridge",
         })
     }
+}
+
+/// Returns the setting of an inbound route for the type of its texts.
+fn text_type(ros: Ros, name: &str) -> (&'static str, Setting) {
+    let version = match ros {
+        Ros::One => "ros1",
+        Ros::Two => "ros2",
+    };
+    let name = TypeName::parse(name).map_or_else(|| name.to_owned(), |name| name.to_string());
+    ("type", Setting::Map(vec![(version, Setting::Text(name))]))
+}
+
+/// Returns `true` if the definition of a type is known.
+fn is_common(ros: Ros, name: &str) -> bool {
+    let dialect = match ros {
+        Ros::One => Dialect::Ros1,
+        Ros::Two => Dialect::Ros2,
+    };
+    TypeName::parse(name).is_some_and(|name| definitions::find(&name, dialect).is_some())
 }
 
 /// Returns `true` if the topic can be a topic of a route, whose braces are placeholders.

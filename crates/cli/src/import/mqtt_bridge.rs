@@ -1,12 +1,14 @@
 //! Files of mqtt_bridge (groove-x/mqtt_bridge 0.2).
 
 use super::client::{self, plain, push_map};
-use super::plan::{Map, Plan, Ros, Setting, ToMqtt};
+use super::plan::{Map, Plan, Ros, Setting, ToMqtt, ToRos};
 use super::section::{Section, Warning};
-use super::{NO_JSON_INBOUND, check_mqtt_topic, global_name};
+use super::{NO_DEFINITION, check_mqtt_topic, global_name, is_common, text_type};
 
 const PORT: u16 = 1883;
 const KEEP_ALIVE_S: f64 = 60.0;
+/// Messages that wait for a subscriber.
+const QUEUE: usize = 10;
 
 pub(super) fn plan(mut section: Section, warnings: &mut Vec<Warning>) -> Plan {
     let mut mqtt = section.section("mqtt");
@@ -14,17 +16,17 @@ pub(super) fn plan(mut section: Section, warnings: &mut Vec<Warning>) -> Plan {
     let client = connection(&mut mqtt, warnings);
     mqtt.finish(warnings);
     serializers(&mut section, warnings);
-    let mut to_mqtt = Vec::new();
+    let (mut to_mqtt, mut to_ros) = (Vec::new(), Vec::new());
     for mut one in section.sections("bridge", warnings) {
         let factory = one.text("factory", warnings).map(|found| found.value).unwrap_or_default();
         match factory.rsplit(':').next() {
             Some("RosToMqttBridge") => to_mqtt.extend(ros_to_mqtt(one, &private_path, warnings)),
-            Some("MqttToRosBridge") => warnings.push(one.warning(NO_JSON_INBOUND)),
+            Some("MqttToRosBridge") => to_ros.extend(mqtt_to_ros(one, &private_path, warnings)),
             _ => warnings.push(one.warning(format!("the factory `{factory}` is not known; the topic is left out"))),
         }
     }
     section.finish(warnings);
-    Plan { ros: Ros::One, node: "mqtt_bridge", client, to_mqtt, to_ros: Vec::new() }
+    Plan { ros: Ros::One, node: "mqtt_bridge", client, to_mqtt, to_ros }
 }
 
 /// Warns if the payloads are not JSON.
@@ -63,7 +65,7 @@ fn connection(mqtt: &mut Section, warnings: &mut Vec<Warning>) -> Map {
     push_map(&mut settings, "tls", tls);
     settings.extend(client::text("client_id", client.text("client_id", warnings)));
     if client.switch("clean_session", warnings).is_some_and(|found| !found.value) {
-        settings.push(plain("session_expiry_s", 86_400));
+        settings.push(plain("session_expiry_s", &86_400));
     }
     let mut account = mqtt.section("account");
     client::credentials(&mut account, ["username", "password"], &mut settings, warnings);
@@ -120,11 +122,30 @@ fn ros_to_mqtt(mut one: Section, private_path: &str, warnings: &mut Vec<Warning>
     one.text("msg_type", warnings);
     let mut route = vec![("encoding", Setting::Text("json".to_owned()))];
     let rate = one.number::<f64>("frequency", warnings);
-    route.extend(rate.map(|found| plain("rate_hz", found.value)));
+    route.extend(rate.map(|found| plain("rate_hz", &found.value)));
     let (ros_topic, mqtt_topic) = (global_name(&one, &from, warnings), with_path(&to, private_path));
     let is_good = check_mqtt_topic(&one, &mqtt_topic, warnings);
     one.finish(warnings);
     is_good.then_some(ToMqtt { ros_topic, mqtt_topic, subscription: Map::new(), route })
+}
+
+fn mqtt_to_ros(mut one: Section, private_path: &str, warnings: &mut Vec<Warning>) -> Option<ToRos> {
+    let (from, to) = topics(&mut one, warnings)?;
+    let Some(kind) = one.text("msg_type", warnings) else {
+        warnings.push(one.warning("needs `msg_type`; the topic is left out"));
+        return None;
+    };
+    // `std_msgs.msg:String`.
+    let name = kind.value.replace(".msg:", "/");
+    warnings.extend((!is_common(Ros::One, &name)).then(|| kind.warning(NO_DEFINITION)));
+    let route = vec![("encoding", Setting::Text("json".to_owned())), text_type(Ros::One, &name)];
+    let queue = one.number::<usize>("queue_size", warnings).map_or(QUEUE, |found| found.value.max(1));
+    let no_rate = "has no counterpart for messages from the broker: limit the rate where they are published";
+    one.without("frequency", no_rate, warnings);
+    let (mqtt_topic, ros_topic) = (with_path(&from, private_path), global_name(&one, &to, warnings));
+    let is_good = check_mqtt_topic(&one, &mqtt_topic, warnings);
+    one.finish(warnings);
+    is_good.then_some(ToRos { mqtt_topic, ros_topic, publication: vec![plain("queue", &queue)], route })
 }
 
 fn topics(one: &mut Section, warnings: &mut Vec<Warning>) -> Option<(String, String)> {

@@ -3,7 +3,7 @@
 use super::client::{self, plain, push_map};
 use super::plan::{Map, Plan, Ros, Setting, ToMqtt, ToRos};
 use super::section::{Found, Section, Warning};
-use super::{NO_JSON_INBOUND, check_mqtt_topic, global_name};
+use super::{NO_DEFINITION, check_mqtt_topic, global_name, is_common, text_type};
 
 const PORT: u16 = 1883;
 const KEEP_ALIVE_S: f64 = 60.0;
@@ -60,7 +60,7 @@ fn connection(section: &mut Section, warnings: &mut Vec<Warning>) -> Map {
     client::credentials(&mut broker, ["user", "pass"], &mut settings, warnings);
     settings.push(client::keep_alive(&mut client, "keep_alive_interval", KEEP_ALIVE_S, warnings));
     if client.switch("clean_session", warnings).is_some_and(|found| !found.value) {
-        settings.push(plain("session_expiry_s", SESSION_EXPIRY_S));
+        settings.push(plain("session_expiry_s", &SESSION_EXPIRY_S));
     }
     client::will(client.section("last_will"), ["message", "qos", "retained"], "offline", &mut settings, warnings);
     let outbox = outbox(&mut client, has_id, warnings);
@@ -156,6 +156,24 @@ impl Payload {
         };
         Setting::Text(encoding.to_owned())
     }
+
+    /// Returns the setting for the type of texts, which do not name it, or `None` if the texts cannot be read.
+    fn text_type(&self, ros: Ros, section: &Section, warnings: &mut Vec<Warning>) -> Option<Map> {
+        match (&self.ros_type, self.is_primitive, self.is_json) {
+            (Some(name), true, _) => Some(vec![text_type(ros, &name.value)]),
+            // As mqtt_client, which selects the type by the text.
+            (None, true, _) => Some(vec![text_type(ros, "*")]),
+            (Some(name), _, true) => {
+                warnings.extend((!is_common(ros, &name.value)).then(|| name.warning(NO_DEFINITION)));
+                Some(vec![text_type(ros, &name.value)])
+            }
+            (None, _, true) => {
+                warnings.push(section.warning("needs `ros_type` with `json`; the topic is left out"));
+                None
+            }
+            (_, false, false) => Some(Map::new()),
+        }
+    }
 }
 
 fn ros_to_mqtt(ros: Ros, mut one: Section, warnings: &mut Vec<Warning>) -> Option<ToMqtt> {
@@ -169,22 +187,21 @@ fn ros_to_mqtt(ros: Ros, mut one: Section, warnings: &mut Vec<Warning>) -> Optio
     let mut subscription = Map::new();
     if ros == Ros::Two {
         subscription.extend(client::text("type", payload.ros_type.clone()));
-        push_map(&mut subscription, "qos", ros_qos(&mut in_ros, depth, "auto", warnings));
-    } else if let Some(depth) = depth {
-        warnings.push(
-            depth.warning("has no counterpart: in ROS 1 a message waits in the socket, and on the bus in a queue of 8"),
-        );
+        push_map(&mut subscription, "qos", ros_qos(&mut in_ros, depth.as_ref(), "auto", warnings));
     }
     let mut route = vec![("encoding", payload.encoding())];
+    if let Some(depth) = depth.filter(|found| found.value > 0 && ros == Ros::One) {
+        route.push(("queue", Setting::Map(vec![plain("keep", &depth.value)])));
+    }
     match stamp {
         Some(found) if payload.is_primitive || payload.is_json => {
             warnings.push(found.warning("applies only to messages of ROS; a text has no time"));
         }
-        Some(_) => route.push(plain("inject_timestamp", true)),
+        Some(_) => route.push(plain("inject_timestamp", &true)),
         None => {}
     }
-    route.extend(mqtt.number::<u8>("qos", warnings).map(|found| plain("qos", found.value)));
-    route.extend(mqtt.switch("retained", warnings).map(|found| plain("retain", found.value)));
+    route.extend(mqtt.number::<u8>("qos", warnings).map(|found| plain("qos", &found.value)));
+    route.extend(mqtt.switch("retained", warnings).map(|found| plain("retain", &found.value)));
     let (Some(ros_topic), Some(mqtt_topic)) = (ros_topic, mqtt_topic) else {
         warnings.push(one.warning("needs `ros_topic` and `mqtt_topic`; the topic is left out"));
         return None;
@@ -207,36 +224,29 @@ fn mqtt_to_ros(ros: Ros, mut one: Section, warnings: &mut Vec<Warning>) -> Optio
     let mut publication = Map::new();
     if ros == Ros::Two {
         publication.extend(client::text("type", payload.ros_type.clone()));
-        push_map(&mut publication, "qos", ros_qos(&mut in_ros, depth, "system_default", warnings));
+        push_map(&mut publication, "qos", ros_qos(&mut in_ros, depth.as_ref(), "system_default", warnings));
         in_ros.without("latched", "has no effect in ROS 2: use `qos.durability: transient_local`", warnings);
     } else {
-        publication.extend(depth.filter(|found| found.value > 0).map(|found| plain("queue", found.value)));
-        publication.extend(in_ros.switch("latched", warnings).map(|found| plain("latched", found.value)));
+        publication.extend(depth.filter(|found| found.value > 0).map(|found| plain("queue", &found.value)));
+        publication.extend(in_ros.switch("latched", warnings).map(|found| plain("latched", &found.value)));
     }
     let mut route = vec![("encoding", payload.encoding())];
-    route.extend(mqtt.number::<u8>("qos", warnings).map(|found| plain("qos", found.value)));
+    route.extend(payload.text_type(ros, &one, warnings)?);
+    route.extend(mqtt.number::<u8>("qos", warnings).map(|found| plain("qos", &found.value)));
     let (Some(ros_topic), Some(mqtt_topic)) = (ros_topic, mqtt_topic) else {
         warnings.push(one.warning("needs `ros_topic` and `mqtt_topic`; the topic is left out"));
         return None;
     };
     let ros_topic = global_name(&one, &ros_topic.value, warnings);
-    let is_good = check_mqtt_topic(&one, &mqtt_topic.value, warnings) && check_text(&one, &payload, warnings);
+    let is_good = check_mqtt_topic(&one, &mqtt_topic.value, warnings);
     for section in [in_ros, mqtt, advanced, one] {
         section.finish(warnings);
     }
     is_good.then_some(ToRos { mqtt_topic: mqtt_topic.value, ros_topic, publication, route })
 }
 
-/// Returns `true` if the payload can be read.
-fn check_text(section: &Section, payload: &Payload, warnings: &mut Vec<Warning>) -> bool {
-    if payload.is_json {
-        warnings.push(section.warning(NO_JSON_INBOUND));
-    }
-    !payload.is_json
-}
-
 /// Takes the quality of service of a topic of ROS 2. The value `default` is that of the settings without the key.
-fn ros_qos(section: &mut Section, depth: Option<Found<usize>>, default: &str, warnings: &mut Vec<Warning>) -> Map {
+fn ros_qos(section: &mut Section, depth: Option<&Found<usize>>, default: &str, warnings: &mut Vec<Warning>) -> Map {
     let mut qos = Map::new();
     let mut inner = section.section("qos");
     for (key, values) in [("reliability", ["reliable", "best_effort"]), ("durability", ["volatile", "transient_local"])]
@@ -249,7 +259,7 @@ fn ros_qos(section: &mut Section, depth: Option<Found<usize>>, default: &str, wa
             warnings.push(found.warning(&text));
         }
     }
-    qos.extend(depth.filter(|found| found.value > 0).map(|found| plain("depth", found.value)));
+    qos.extend(depth.filter(|found| found.value > 0).map(|found| plain("depth", &found.value)));
     inner.finish(warnings);
     qos
 }
