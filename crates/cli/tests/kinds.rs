@@ -19,9 +19,10 @@ fn viaduct(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_viaduct")).args(arguments).output().unwrap()
 }
 
-/// Returns a file with a component of the kind in its smallest settings, and a station that feeds its inputs.
+/// Returns a file with a component of the kind in its smallest settings, and a station and a node of ROS that feed its inputs.
 fn node_with(kind: &Kind) -> String {
-    let feeder = "  feeder: { kind: its_station, settings: { station_id: 7, access: { udp_multicast: { group: \"239.118.122.97:18947\" } } } }\n";
+    let feeder = "  feeder: { kind: its_station, settings: { station_id: 7, access: { udp_multicast: { group: \"239.118.122.97:18947\" } } } }\n  \
+        ros_feeder: { kind: ros1_node, settings: { subscriptions: [ { from: /feed, to: ros1/points } ] } }\n";
     let settings = if kind.example.is_empty() {
         String::new()
     } else {

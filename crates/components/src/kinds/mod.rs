@@ -63,7 +63,7 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<ros_converter::RosConverter>(
         "ros_converter",
         "Converts messages between ROS 1, ROS 2 and the bus: any type between ROS versions; clouds, images, positions and movement.",
-        "routes: [ { from: ros/points, to: lidar/points, format: bus } ]",
+        "routes: [ { from: ros1/points, to: lidar/points, format: bus } ]",
     ),
     Kind::of::<sink::Sink>(
         "sink",
