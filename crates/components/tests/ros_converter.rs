@@ -144,11 +144,20 @@ fn messages_pass_between_ros_versions() {
         assert_eq!(sample.encoded().to_bytes(), one, "{name}");
         assert!(sample.type_info().is_same(&info(name, Dialect::Ros1)));
     }
+    // A type that is not a common one, whose definition its publisher has sent.
+    let own = Schema::parse(Dialect::Ros1, "my_msgs/Own", "time at\nuint8[] data\n").unwrap();
+    let text = Bytes::from_static(b"time at\nuint8[] data\n");
+    let own = TypeInfo::foreign(MessageFormat::Ros1, "my_msgs/Own", text).with_schema_id(&own.md5());
+    let octets = Bytes::from_static(b"\x05\0\0\0\x07\0\0\0\x01\0\0\0\x09");
+    converter.input("ros1/in", own).publish(Encoded::from(octets)).unwrap();
+    let sample = converter.next("ros1/ros2");
+    assert_eq!(sample.encoded().to_bytes()[..], b"\0\x01\0\0\x05\0\0\0\x07\0\0\0\x01\0\0\0\x09"[..]);
+    assert!(sample.type_info().schema().starts_with(b"builtin_interfaces/Time at\n"));
     // The origin of a message stays that of its source.
     let publisher = converter.input("ros1/in", info("std_msgs/String", Dialect::Ros1));
     let before = viaduct_bus::clock::tai();
     let meta = viaduct_bus::Meta::from_origin(before);
-    publisher.publish_from(&meta, Encoded::from(Bytes::from_static(b"\0\0\0\0"))).unwrap();
+    publisher.publish_from(meta, Encoded::from(Bytes::from_static(b"\0\0\0\0"))).unwrap();
     assert_eq!(converter.next("ros1/ros2").meta().origin, before);
     assert!(converter.node.stop());
 }

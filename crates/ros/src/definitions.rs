@@ -78,6 +78,26 @@ pub fn find(name: &TypeName, dialect: Dialect) -> Option<&'static Definition> {
     entry.definition.get_or_init(|| definition(types, name, dialect)).as_ref()
 }
 
+/// Returns the definition of a type in the other ROS version. That of a type which is not a common one is made from the given one: with the
+/// names of fields that ROS 2 requires, and without the limits that ROS 1 does not have. Returns `None` if the other version does not have a
+/// field's type.
+#[must_use]
+pub fn counterpart(schema: &Schema) -> Option<Definition> {
+    let dialect = match schema.dialect() {
+        Dialect::Ros1 => Dialect::Ros2,
+        Dialect::Ros2 => Dialect::Ros1,
+    };
+    let root = schema.root()?.name();
+    if let Some(known) = find(root, dialect) {
+        return Some(known.clone());
+    }
+    let common = REGISTRY.types(dialect);
+    assemble(root, dialect, |name| match common.get(name) {
+        Some(entry) => Some(entry.body.clone()),
+        None => schema.body_in_other_version(schema.types().iter().find(|own| own.name() == name)?),
+    })
+}
+
 /// Returns the names of all common types of a ROS version, in alphabetical order.
 pub fn names(dialect: Dialect) -> impl Iterator<Item = &'static TypeName> {
     REGISTRY.types(dialect).keys()
@@ -141,15 +161,20 @@ fn ros_2_line(line: &str) -> String {
 }
 
 fn definition(types: &BTreeMap<TypeName, Entry>, name: &TypeName, dialect: Dialect) -> Option<Definition> {
+    assemble(name, dialect, |name| types.get(name).map(|entry| entry.body.clone()))
+}
+
+/// Joins the definitions of a message and of all types that it uses. `body` returns that of one type.
+fn assemble(name: &TypeName, dialect: Dialect, body: impl Fn(&TypeName) -> Option<String>) -> Option<Definition> {
     let (mut text, mut used) = (String::new(), vec![name.clone()]);
     let mut next = 0;
     while let Some(name) = used.get(next).cloned() {
-        let body = &types.get(&name)?.body;
+        let body = body(&name)?;
         if next > 0 {
             text += &format!("{}\nMSG: {name}\n", "=".repeat(80));
         }
-        text += body;
-        for other in name.used_by(dialect, body) {
+        text += &body;
+        for other in name.used_by(dialect, &body) {
             if !used.contains(&other) {
                 used.push(other);
             }

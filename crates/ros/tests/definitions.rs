@@ -1,6 +1,11 @@
 //! The definitions of the common interfaces, with the sums and hashes that the nodes of ROS publish for them.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "in a test a panic is the failure")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a test reads installed files"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -189,4 +194,34 @@ fn the_definitions_equal_those_of_an_installed_ros_1() {
     if compared == 0 {
         eprintln!("skipped: no definitions of ROS 1 in /usr/share (Debian: ros-std-msgs, ros-sensor-msgs and others)");
     }
+}
+
+#[test]
+fn a_type_has_a_counterpart_in_the_other_version() {
+    let line = "=".repeat(80);
+    let one = format!(
+        "uint8 KIND=3\nstring NAME=a # b\nHeader header\ntime[] atTimes\nbyte level\nPart[2] K\n{line}\nMSG: std_msgs/Header\nuint32 seq\n\
+         time stamp\nstring frame_id\n{line}\nMSG: my_msgs/Part\nduration frameDuration\ngeometry_msgs/Point at\n{line}\n\
+         MSG: geometry_msgs/Point\nfloat64 x\nfloat64 y\nfloat64 z\n"
+    );
+    let one = Schema::parse(Dialect::Ros1, "my_msgs/Own", &one).unwrap();
+    let two = viaduct_ros::definitions::counterpart(&one).unwrap();
+    assert!(two.text().starts_with(
+        "uint8 KIND=3\nstring NAME=\"a # b\"\nstd_msgs/Header header\nbuiltin_interfaces/Time[] at_times\nbyte level\nmy_msgs/Part[2] k\n"
+    ));
+    assert!(
+        two.text().contains("MSG: my_msgs/Part\nbuiltin_interfaces/Duration frame_duration\ngeometry_msgs/Point at\n")
+    );
+    let there = viaduct_ros::transcode::Transcoder::new(&one, two.schema()).unwrap();
+    assert_eq!((there.dropped(), there.zeroed()), (&["header.seq".to_owned()][..], &[][..]));
+
+    let two = "string<=5[<=3] names\nint8[<=2] list\nbuiltin_interfaces/Time at\n";
+    let time = format!("{line}\nMSG: builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n");
+    let two = Schema::parse(Dialect::Ros2, "my_msgs/Own", &format!("{two}{time}")).unwrap();
+    let one = viaduct_ros::definitions::counterpart(&two).unwrap();
+    assert_eq!(one.text(), "string[] names\nint8[] list\ntime at\n");
+    let wide = Schema::parse(Dialect::Ros2, "my_msgs/Own", "wstring text").unwrap();
+    assert_eq!(viaduct_ros::definitions::counterpart(&wide), None);
+    let common = find(&name("sensor_msgs/Range"), Dialect::Ros1).unwrap();
+    assert!(viaduct_ros::definitions::counterpart(common.schema()).unwrap().text().contains("float32 variance"));
 }

@@ -3,8 +3,10 @@
 //! ```text
 //! parser.rs   a line -> field or constant;  text.rs: sections of a full definition
 //! schema.rs   sections -> types that refer to each other;  md5.rs: the sum of ROS 1;  rihs01.rs: the hash of ROS 2
+//! counterpart.rs  a type -> the same type of the other ROS version
 //! ```
 
+mod counterpart;
 mod md5;
 mod parser;
 mod rihs01;

@@ -123,7 +123,10 @@ fn ros_info(name: &TypeName, definition: &Definition) -> TypeInfo {
 
 fn ros_to_ros(info: &TypeInfo, to: Dialect, output: &Output<'_>) -> Result<Convert, Failure> {
     let (name, from) = source(info)?;
-    let target = definitions::find(&name, to).ok_or(Failure::Type)?;
+    // From one version to the same one: only if the type is a common one, of another release.
+    let target =
+        if from.dialect() == to { definitions::find(&name, to).cloned() } else { definitions::counterpart(&from) };
+    let target = target.ok_or(Failure::Type)?;
     let transcoder = Transcoder::new(&from, target.schema()).map_err(|_| Failure::Type)?;
     let is_header = |field: &&String| !field.ends_with("header.seq");
     let dropped: Vec<&String> = transcoder.dropped().iter().filter(is_header).collect();
@@ -132,7 +135,7 @@ fn ros_to_ros(info: &TypeInfo, to: Dialect, output: &Output<'_>) -> Result<Conve
         let (component, topic) = (output.component, output.topic);
         tracing::warn!(%component, %topic, %name, ?dropped, ?zeroed, "fields of this type have no counterpart");
     }
-    let publisher = output.untyped(ros_info(&name, target))?;
+    let publisher = output.untyped(ros_info(&name, &target))?;
     Ok(Box::new(move |sample| {
         let message = sample.encoded().to_bytes();
         let length = transcoder.length(&message).map_err(failure)?;

@@ -1,7 +1,8 @@
 //! Kind `ros_converter`: messages of ROS 1, ROS 2 and the bus become messages of another of these.
 //!
 //! Between ROS 1 and ROS 2, all types are converted whose definitions are known: those that the sender sends, and the common interfaces
-//! ([`viaduct_ros::definitions`]). A field that the other definition does not have is dropped, or zero; the log names it once.
+//! ([`viaduct_ros::definitions`]). The other definition is that of the common type, or made from the known one: `frameID` of ROS 1 is
+//! `frame_id` in ROS 2. A field that the other definition does not have is dropped, or zero; the log names it once.
 //!
 //! Between ROS and the bus:
 //!
@@ -65,7 +66,7 @@ pub struct RosConverterSettings {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteSettings {
-    /// Topic of the bus with the messages: `ros/points`. Its type can change while the node runs.
+    /// Topic of the bus with the messages: `ros1/points`. Its type can change while the node runs.
     pub from: String,
     /// Topic of the bus for the converted messages: `lidar/points`.
     pub to: String,
