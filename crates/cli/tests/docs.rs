@@ -31,6 +31,7 @@ const PAGES: &[&str] = &[
     "docs/guides/bus.md",
     "docs/guides/component.md",
     "docs/guides/config-files.md",
+    "docs/guides/from-mqtt-client.md",
     "docs/guides/its-station.md",
     "docs/guides/link-emulator.md",
     "docs/guides/measuring.md",
