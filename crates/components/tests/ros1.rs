@@ -92,6 +92,29 @@ fn texts_and_clouds_of_a_rospy_node_reach_the_bus_and_return() {
 }
 
 #[test]
+fn clouds_are_intact_after_a_detour_through_ros_2() {
+    if !has_rospy() {
+        return;
+    }
+    let master = Master::start();
+    let settings =
+        "subscriptions: [ { from: /points, to: ros1/points } ]\n      publications: [ { from: ros1/back, to: /back } ]";
+    let converters = "  there: { kind: ros_converter, settings: { routes: [ { from: ros1/points, to: ros2/points, format: ros2 } ] } }\n  \
+                      back: { kind: ros_converter, settings: { routes: [ { from: ros2/points, to: ros1/back, format: ros1 } ] } }\n";
+    let node = node("car", &master, settings, converters);
+    let mut listener = Peer::python(&master, &["listener", "/back", "5"]);
+    let _talker = Peer::python(&master, &["talker", "/points", &POINTS.to_string()]);
+    let lines = listener.lines(6);
+    let expected = format!(" {} intact", POINTS * POINT_BYTES);
+    assert!(lines[1..].iter().all(|line| line.ends_with(&expected)), "{lines:?}");
+    let bus = node.bus();
+    assert!(node.stop());
+    for converter in ["there", "back"] {
+        assert_eq!(count(&bus, converter, "taken"), count(&bus, converter, "converted"), "{converter}");
+    }
+}
+
+#[test]
 fn clouds_pass_two_bridges_and_mosquitto() {
     if !has_ros() || !has("mosquitto") {
         return;
