@@ -3,6 +3,7 @@
 use bytes::{BufMut as _, Bytes};
 use viaduct_ros::{
     codec::{self, Encoding},
+    dds::{self, GidForm, NodeEntities, ParticipantEntities},
     json::{self, JsonOf},
     mqtt_client::TypeMessage,
     msg::{Dialect, Schema},
@@ -120,6 +121,22 @@ pub fn connection(octets: &[u8]) {
     }
 }
 
+/// Checks the discovery of ROS 2: nodes that were read are written and read again as the same, and a name of DDS is that of its name of
+/// ROS.
+pub fn discovery(octets: &[u8]) {
+    if let Some((read, form)) = ParticipantEntities::parse(octets) {
+        assert_eq!(ParticipantEntities::parse(&read.write(form)).map(|(again, _)| again), Some(read));
+    }
+    let _ = dds::read_type_hash(octets);
+    let Ok(name) = std::str::from_utf8(octets) else { return };
+    if let Some(topic) = dds::ros_topic(name) {
+        assert_eq!(dds::dds_topic(topic), name);
+    }
+    if let Some(of_type) = dds::ros_type(name) {
+        assert_eq!(dds::dds_type(&of_type).as_deref(), Some(name));
+    }
+}
+
 /// Checks a document of a call or a response: one that was read is written and read again as the same.
 pub fn document(octets: &[u8]) {
     if let Ok(call) = Call::parse(octets) {
@@ -172,6 +189,20 @@ pub(crate) fn connections() -> Vec<Vec<u8>> {
     let subscriber = Header::default().with("callerid", "/a").with("topic", "/t").with("type", "*").with("md5sum", "*");
     let publisher = Header::default().with("type", "a/B").with("md5sum", "0").with("message_definition", DEFINITION);
     [subscriber, publisher].map(|header| header.write().to_vec()).to_vec()
+}
+
+pub(crate) fn discoveries() -> Vec<Vec<u8>> {
+    let node = NodeEntities {
+        namespace: "/".to_owned(),
+        name: "a".to_owned(),
+        readers: vec![[1; 16]],
+        writers: vec![[2; 16]],
+    };
+    let nodes = ParticipantEntities { participant: [3; 16], nodes: vec![node.clone(), node] };
+    let texts = ["rt/a/b", "std_msgs::msg::dds_::String_"].map(|text| text.as_bytes().to_vec());
+    let hash = dds::type_hash(&format!("RIHS01_{}", "0a".repeat(32))).into_bytes();
+    let messages = [GidForm::Humble, GidForm::Iron].map(|form| nodes.write(form).to_vec());
+    texts.into_iter().chain(messages).chain([hash]).collect()
 }
 
 pub(crate) fn documents() -> Vec<Vec<u8>> {

@@ -107,6 +107,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("mqtt_client_type", ros::mqtt_client_type, ros::mqtt_client_types),
     Target::new("tcpros", ros::connection, ros::connections),
     Target::new("xmlrpc", ros::document, ros::documents),
+    Target::new("ros2_discovery", ros::discovery, ros::discoveries),
     Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),
     Target::new("secure_responder", secure::responder, secure::to_responder).slow(40),
     Target::new("jpeg_file", cameras::jpeg_file, cameras::files).slow(10).allocates(16 << 20),

@@ -9,6 +9,7 @@
 //! | [`json`] | values as JSON |
 //! | [`primitive`] | values of std_msgs as plain text |
 //! | [`transcode`] | messages of one definition as messages of another one: ROS 1 and ROS 2 |
+//! | [`dds`] | ROS 2 on DDS: names of topics and types, nodes of a participant, type hashes |
 //! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
 //! | [`mqtt_client`] | the wire format of mqtt_client: types and messages on MQTT topics |
 //! | [`xmlrpc`] | calls between the nodes of ROS 1 and their master |
@@ -27,6 +28,7 @@
 //! Not here: clocks, sockets, threads. Nothing panics, whatever the input.
 
 pub mod codec;
+pub mod dds;
 pub mod definitions;
 pub mod json;
 pub mod limits;
