@@ -31,10 +31,15 @@ fn node_with(kind: &Kind) -> String {
     format!("node: contract\ncomponents:\n{feeder}  it:\n    kind: {}\n{settings}", kind.name)
 }
 
+/// Returns the kinds that need no feature that this binary lacks.
+fn startable_kinds() -> impl Iterator<Item = Kind> {
+    kinds().into_iter().filter(|kind| kind.name != "ros2_node" || cfg!(feature = "ros2"))
+}
+
 #[test]
 fn every_kind_starts_idles_and_stops_in_time_with_its_queues_drained() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for kind in kinds() {
+    for kind in startable_kinds() {
         let text = node_with(&kind);
         let graph = Graph::resolve(kind.name, &text, &kinds()).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
         let mut node = Node::start(graph, runtime.handle()).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
@@ -49,12 +54,22 @@ fn every_kind_starts_idles_and_stops_in_time_with_its_queues_drained() {
 #[test]
 fn every_kind_can_be_started_again_after_it_stopped() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    for kind in kinds() {
+    for kind in startable_kinds() {
         for _ in 0..2 {
             let graph = Graph::resolve(kind.name, &node_with(&kind), &kinds()).unwrap();
             assert!(Node::start(graph, runtime.handle()).unwrap().stop(), "{}", kind.name);
         }
     }
+}
+
+#[cfg(not(feature = "ros2"))]
+#[test]
+fn a_kind_that_this_binary_lacks_names_the_feature_and_the_build() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let kind = kinds().into_iter().find(|kind| kind.name == "ros2_node").unwrap();
+    let graph = Graph::resolve(kind.name, &node_with(&kind), &kinds()).unwrap();
+    let error = Node::start(graph, runtime.handle()).err().unwrap().to_string();
+    assert!(error.contains("make build-ros2") && error.contains("--features ros2"), "{error}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod mqtt_broker;
 pub mod mqtt_probe;
 pub mod ros1_node;
 pub mod ros_converter;
+pub mod ros2_node;
 pub mod sink;
 pub mod teleop_desk;
 pub mod teleop_vehicle;
@@ -64,6 +65,11 @@ pub static KINDS: &[Kind] = &[
         "ros_converter",
         "Converts messages between ROS 1, ROS 2 and the bus: any type between ROS versions; clouds, images, positions and movement.",
         "routes: [ { from: ros1/points, to: lidar/points, format: bus } ]",
+    ),
+    Kind::of::<ros2_node::Ros2Node>(
+        "ros2_node",
+        "A node of ROS 2 without a ROS installation: topics of ROS become topics of the bus, and the reverse, with any type.",
+        "subscriptions: [ { from: /points, to: ros/points } ]",
     ),
     Kind::of::<sink::Sink>(
         "sink",
