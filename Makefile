@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build build-ros2 setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -9,7 +9,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -path dashboard/dist -prune -o -path dashboard/dist-desk -prune -o -type f -print 2>/dev/null)
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: demo-duration build  ## Run vehicles, an edge node and its API with a live map (ARGS="--vehicles 200")
 	$(VIADUCT) demo $(ARGS)
@@ -21,6 +21,8 @@ test: test-rust test-dashboard  ## Run all tests
 
 test-rust: setup dashboard/dist/index.html
 	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
+	@scripts/setup ros2
+	$(CARGO) test --workspace --features viaduct-components/ros2 --test ros2
 
 test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent check && npm test --silent && node test/desk-browser.mjs && node test/desk-vehicle.mjs --cameras 2
@@ -30,7 +32,7 @@ test-lap: build  ## Drive a lap in Chromium over a link that loses 5 % (five min
 
 lint:  ## Check formatting and run clippy, without warnings
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features viaduct-cli/ros2 -- -D warnings
 
 fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
@@ -58,6 +60,10 @@ rivals:  ## Build the programs that the benches compare Viaduct with, as far as 
 build: dashboard/dist/index.html  ## Build the binary, including the dashboard
 	@scripts/setup toolchain
 	$(CARGO) build --release -p viaduct-cli
+
+build-ros2: dashboard/dist/index.html  ## Build the binary with ROS 2 (kind ros2_node), which needs cmake and libclang
+	@scripts/setup toolchain ros2
+	$(CARGO) build --release -p viaduct-cli --features ros2
 
 dashboard: dashboard/dist/index.html  ## Build the web pages (needs Node.js)
 
