@@ -28,8 +28,8 @@
 //! Not here: clocks, sockets, threads. Nothing panics, whatever the input.
 
 pub mod codec;
-pub mod definitions;
 pub mod dds;
+pub mod definitions;
 pub mod json;
 pub mod limits;
 pub mod mqtt_client;
