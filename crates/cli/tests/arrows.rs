@@ -12,7 +12,6 @@ const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
 /// Crates that read no clock, socket, file, environment or random source.
 const PURE: [&str; 10] =
     ["its", "asn1", "etsi", "etsi-infrastructure", "lidar", "netem", "ros", "teleop", "units", "v2x-json"];
-    ["its", "asn1", "etsi", "etsi-infrastructure", "netem", "ros", "lidar", "teleop", "units", "v2x-json"];
 
 /// Returns the crates that each crate may use, from the table under "Code map".
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
