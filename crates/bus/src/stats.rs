@@ -401,7 +401,7 @@ mod tests {
         let stats = Arc::new(Stats::default());
         let mut meta = Meta::from_origin(Tai::from_nanos(0));
         meta.stamp(HopName::new("station"), Tai::from_nanos(200_000));
-        Hop::new("cache", Arc::clone(&stats)).mark(&meta, Tai::from_nanos(500_000));
+        Hop::new("cache", Arc::clone(&stats)).mark(meta, Tai::from_nanos(500_000));
         let hops = stats.hop_snapshots();
         let rows: Vec<_> = hops.iter().map(|hop| (&*hop.from, &*hop.to, hop.total.p50_us.round())).collect();
         assert_eq!(rows.len(), 2);

@@ -125,8 +125,8 @@ fn undecodable_bytes_are_counted_drops() {
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
     let writer = bus.publisher_untyped("log", TypeInfo::of::<Log>(), Qos::keep_last(4), "plug-in").unwrap();
     let cause = viaduct_bus::Meta::from_origin(viaduct_bus::clock::tai());
-    writer.publish_from(&cause, Encoded::from(bytes::Bytes::from_static(&[0xFF; 5]))).unwrap();
-    writer.publish_from(&cause, Encoded::from_message(&log("good"))).unwrap();
+    writer.publish_from(cause, Encoded::from(bytes::Bytes::from_static(&[0xFF; 5]))).unwrap();
+    writer.publish_from(cause, Encoded::from_message(&log("good"))).unwrap();
     assert_eq!(all(&reader), ["good"]);
     assert_eq!(dropped(&bus, "log"), [("undecodable", 1)]);
     assert_eq!(counts(&bus, "log"), [(1, 0, 1)], "a sample is delivered or dropped, not both");

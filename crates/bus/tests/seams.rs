@@ -45,7 +45,7 @@ fn a_relay_passes_on_a_type_that_the_binary_does_not_have() {
 
     let origin = viaduct_bus::clock::tai();
     let bytes = Bytes::from(greeting.encode_to_vec());
-    source.publish_from(&viaduct_bus::Meta::from_origin(origin), Encoded::from(bytes)).unwrap();
+    source.publish_from(viaduct_bus::Meta::from_origin(origin), Encoded::from(bytes)).unwrap();
 
     // The relay: nothing in it names `Greeting`.
     let received = relay_in.try_recv().unwrap();

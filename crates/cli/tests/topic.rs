@@ -209,7 +209,7 @@ fn output_while_publishing(publisher: &UntypedPublisher, octets: &[u8], mut comm
     let running = std::thread::spawn(move || command.output().unwrap());
     while !running.is_finished() {
         let encoded = Encoded::from(bytes::Bytes::copy_from_slice(octets));
-        publisher.publish_from(&Meta::from_origin(clock::tai()), encoded).unwrap();
+        publisher.publish_from(Meta::from_origin(clock::tai()), encoded).unwrap();
         std::thread::sleep(Duration::from_millis(5));
     }
     running.join().unwrap()

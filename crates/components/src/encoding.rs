@@ -252,7 +252,7 @@ mod tests {
         let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
         let info = TypeInfo::foreign(MessageFormat::Protobuf, full_name, schema);
         let writer = bus.publisher_untyped("t", info, Qos::keep_last(1), "writer").unwrap();
-        writer.publish_from(&Meta::from_origin(Tai::from_nanos(0)), Encoded::from(Bytes::from_static(octets))).unwrap();
+        writer.publish_from(Meta::from_origin(Tai::from_nanos(0)), Encoded::from(Bytes::from_static(octets))).unwrap();
         reader.try_recv().unwrap()
     }
 

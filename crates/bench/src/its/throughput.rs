@@ -310,7 +310,7 @@ impl Pipeline {
         let (packet, message) = self.decoder.bus_message(packet).ok_or_else(refused)?;
         let publisher = self.publishers.get(&packet.kind).ok_or_else(refused)?;
         // If a subscriber's queue is full, it counts the drop, and the message is missing in the result.
-        let _ = publisher.try_publish_from(&Meta::from_origin(clock::tai()), message);
+        let _ = publisher.try_publish_from(Meta::from_origin(clock::tai()), message);
         self.sent += 1;
         Ok(())
     }

@@ -133,7 +133,7 @@ impl Meta {
             return Some(ClockState::Shared);
         }
         let sent = path().find(|stamp| stamp.kind() == HopKind::Sent)?;
-        let received = path().filter(|stamp| stamp.kind() == HopKind::Received).last()?;
+        let received = path().rfind(|stamp| stamp.kind() == HopKind::Received)?;
         Some(sent.clock().plus(received.clock()))
     }
 

@@ -201,7 +201,7 @@ fn code(clock: ClockState) -> u8 {
 /// Returns 2^(n/2) ns, rounded up.
 fn bound(half_octaves: u8) -> Duration {
     let octave = 1_u64 << (half_octaves / 2);
-    let nanos = if half_octaves % 2 == 0 { octave } else { (octave * 1_414_213_563).div_ceil(1_000_000_000) };
+    let nanos = if half_octaves.is_multiple_of(2) { octave } else { (octave * 1_414_213_563).div_ceil(1_000_000_000) };
     Duration::from_nanos(nanos)
 }
 

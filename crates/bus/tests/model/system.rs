@@ -48,9 +48,9 @@ impl AnyPublisher {
     fn publish(&self, text: String) -> Result<(), PublishError> {
         let cause = Meta::from_origin(Tai::from_nanos(0));
         match self {
-            Self::Log(publisher) => publisher.try_publish_from(&cause, Log { message: text, ..Log::default() }),
+            Self::Log(publisher) => publisher.try_publish_from(cause, Log { message: text, ..Log::default() }),
             Self::Fix(publisher) => {
-                publisher.try_publish_from(&cause, LocationFix { frame_id: text, ..LocationFix::default() })
+                publisher.try_publish_from(cause, LocationFix { frame_id: text, ..LocationFix::default() })
             }
         }
     }

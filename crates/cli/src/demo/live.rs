@@ -76,7 +76,7 @@ mod tests {
             let publisher = bus.publisher::<Log>(&topic, Qos::keep_last(1), &format!("publisher_of_long_name_{index}"));
             let publisher = publisher.unwrap();
             let reader = bus.subscribe::<Log>(&topic, Qos::keep_last(1), "reader").unwrap();
-            publisher.publish_from(&Meta::from_origin(Tai::from_nanos(5)), Log::default()).unwrap();
+            publisher.publish_from(Meta::from_origin(Tai::from_nanos(5)), Log::default()).unwrap();
             let sample = reader.try_recv().unwrap();
             bus.hop(&format!("reader_of_long_name_{index}")).mark(sample.meta(), Tai::from_nanos(9));
         }

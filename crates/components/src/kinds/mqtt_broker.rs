@@ -433,7 +433,7 @@ impl Output {
         let now = clock::tai();
         let packet = message.packet(self.hop.name(), now);
         router.route(&packet, deadline).await;
-        self.hop.mark(&message.meta, now);
+        self.hop.mark(message.meta, now);
         self.published.increment();
     }
 }

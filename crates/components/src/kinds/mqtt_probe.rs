@@ -185,7 +185,7 @@ impl Counts {
         match hops::of(property) {
             None => self.without_hops.increment(),
             Some(Err(_)) => self.malformed_hops.increment(),
-            Some(Ok(arrived)) => self.hop.mark_received(&arrived.meta, now, arrived.clock()),
+            Some(Ok(arrived)) => self.hop.mark_received(arrived.meta, now, arrived.clock()),
         }
     }
 }

@@ -238,7 +238,7 @@ impl SampleOutput {
         let (meta, message) = known.message(payload, meta)?;
         let info = known.info.clone();
         let publisher = self.publisher(&mut state, topic, info)?;
-        publisher.try_publish_from(&meta, Encoded::from(message)).map_err(Refusal::QueueFull)
+        publisher.try_publish_from(meta, Encoded::from(message)).map_err(Refusal::QueueFull)
     }
 
     /// Returns the publisher for a type. Opens the topic of the bus if it is not open, or if its type has changed.

@@ -253,7 +253,7 @@ mod tests {
         let publisher = bus.publisher_untyped(topic, info, Qos::keep_last(1), "p").unwrap();
         let reader = bus.subscribe_untyped(topic, Qos::keep_last(1), "r").unwrap();
         let octets = Encoded::from(Bytes::from(vec![7; length]));
-        publisher.publish_from(&Meta::from_origin(Tai::from_nanos(5)), octets).unwrap();
+        publisher.publish_from(Meta::from_origin(Tai::from_nanos(5)), octets).unwrap();
         reader.try_recv().unwrap()
     }
 

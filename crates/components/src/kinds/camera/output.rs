@@ -207,7 +207,7 @@ impl Output {
             frame_id: self.frame_id.clone(),
         };
         // Drops are counted by the subscriptions.
-        let _ = self.publisher.publish_from(&Meta::from_origin(captured.tai), image);
+        let _ = self.publisher.publish_from(Meta::from_origin(captured.tai), image);
     }
 }
 

@@ -237,7 +237,7 @@ impl Subscription {
         if !is_valid {
             return malformed.increment();
         }
-        match output.publisher.try_publish_from(&Meta::from_origin(clock::tai()), message) {
+        match output.publisher.try_publish_from(Meta::from_origin(clock::tai()), message) {
             Ok(()) => published.increment(),
             Err(_) => bus_full.increment(),
         }

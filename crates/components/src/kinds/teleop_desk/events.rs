@@ -77,6 +77,6 @@ impl Events {
             line: 0,
         };
         // A subscriber whose queue is full counts the drop.
-        let _ = self.publisher.try_publish_from(&Meta::from_origin(now.tai), entry);
+        let _ = self.publisher.try_publish_from(Meta::from_origin(now.tai), entry);
     }
 }

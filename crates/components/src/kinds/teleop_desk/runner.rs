@@ -307,7 +307,7 @@ impl Runner {
         counters.latency_ms.set(frame.latency.as_secs_f64() * 1e3);
         let Ok(picture) = Picture::parse(&frame.data) else { return self.counters.not_jpeg.increment() };
         let capture = self.capture_time(now, frame, &picture);
-        counters.hop.mark(&Meta::from_origin(capture), now.tai);
+        counters.hop.mark(Meta::from_origin(capture), now.tai);
         self.publish_picture(camera, capture, frame);
         let (width, height) = picture.size.unwrap_or((1, 1));
         let uncertainty = self.clock.offset(now.mono).map(|offset| offset.uncertainty.as_micros());
@@ -351,7 +351,7 @@ impl Runner {
             frame_id: self.settings.cameras.get(camera).map_or_else(String::new, |camera| camera.name.clone()),
         };
         // A subscriber whose queue is full counts the drop.
-        let _ = publisher.try_publish_from(&Meta::from_origin(capture), image);
+        let _ = publisher.try_publish_from(Meta::from_origin(capture), image);
     }
 
     fn handle_telemetry(&mut self, now: Now, payload: Bytes) {
@@ -364,7 +364,7 @@ impl Runner {
         if let Some(publisher) = &self.vehicle_topic {
             let ago = i64::try_from(one_way.as_nanos()).unwrap_or(0);
             let origin = Tai::from_nanos(now.tai.nanos().saturating_sub(ago));
-            let _ = publisher.try_publish_from(&Meta::from_origin(origin), vehicle.clone());
+            let _ = publisher.try_publish_from(Meta::from_origin(origin), vehicle.clone());
         }
         self.vehicle = Some((now.mono, vehicle));
     }

@@ -143,7 +143,7 @@ impl Camera {
         self.budget_octets.set(octets_per_frame.into());
         if let Some(publisher) = &self.budget {
             // A subscriber whose queue is full counts the drop.
-            let _ = publisher.try_publish_from(&Meta::from_origin(now), CameraBudget { octets_per_frame });
+            let _ = publisher.try_publish_from(Meta::from_origin(now), CameraBudget { octets_per_frame });
         }
     }
 

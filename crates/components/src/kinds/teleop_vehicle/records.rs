@@ -163,7 +163,7 @@ impl Records {
             log.write(line);
         }
         // A subscriber whose queue is full counts the drop.
-        let _ = self.publisher.try_publish_from(&Meta::from_origin(situation.time), record);
+        let _ = self.publisher.try_publish_from(Meta::from_origin(situation.time), record);
     }
 
     /// Returns the record as JSON.

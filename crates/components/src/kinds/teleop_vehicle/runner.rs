@@ -325,7 +325,7 @@ impl Runner {
         self.drive_sequence = self.drive_sequence.wrapping_add(1);
         let command = drive_command(&self.machine.actuation(now.mono), now, self.drive_sequence);
         // A subscriber whose queue is full counts the drop.
-        let _ = publisher.try_publish_from(&Meta::from_origin(now.tai), command);
+        let _ = publisher.try_publish_from(Meta::from_origin(now.tai), command);
     }
 
     fn send_telemetry(&mut self, now: Now) {
@@ -359,7 +359,7 @@ impl Runner {
             command_age_ms: driving.command().map(|command| milliseconds(command.age.estimate)),
             faults: self.records.faults(),
         };
-        let _ = self.state.try_publish_from(&Meta::from_origin(now.tai), state);
+        let _ = self.state.try_publish_from(Meta::from_origin(now.tai), state);
     }
 
     fn publish_budgets(&mut self, now: Now) {

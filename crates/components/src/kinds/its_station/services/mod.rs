@@ -352,7 +352,7 @@ impl Services {
         let meta = Meta::from_origin(now.tai);
         let everything = outputs::map(known.query(&Query::default()), now, &self.shifts);
         // A subscriber whose queue is full counts the drop.
-        let _ = map.publisher.try_publish_from(&meta, everything);
+        let _ = map.publisher.try_publish_from(meta, everything);
         let here = self.state.and_then(|state| state.position);
         for topic in &map.queries {
             let Some(query) = topic.at(here) else { continue };
@@ -360,7 +360,7 @@ impl Services {
             if let Some(age) = topic.newer_than {
                 outputs::keep_newer(&mut found, now, age);
             }
-            let _ = topic.publisher.try_publish_from(&meta, found);
+            let _ = topic.publisher.try_publish_from(meta, found);
         }
     }
 }
