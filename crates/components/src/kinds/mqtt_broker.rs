@@ -44,6 +44,7 @@ use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError
 
 use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
+use crate::mqtt::compression::Compression;
 use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
 use crate::mqtt::message::Message;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
@@ -269,6 +270,11 @@ impl Component for MqttBroker {
             }
         }
         inbound::check(&settings.inbound)?;
+        let auto = settings.routes.iter().position(|route| route.compression == Compression::Auto);
+        if let Some(index) = auto {
+            let problem = "`auto` needs a connection; expected `none`, `zstd` or `planes`";
+            return Err(SettingError::new(format!("routes.{index}.compression"), problem));
+        }
         route::check(&settings.routes)
     }
 
@@ -307,7 +313,7 @@ impl Component for MqttBroker {
             Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
         let handler = (!settings.inbound.is_empty())
-            .then(|| InboundHandler::new(&settings.inbound, context, answers))
+            .then(|| InboundHandler::new(&settings.inbound, settings.limits.packet_octets_max, context, answers))
             .transpose()?;
         let unanswered = handler.as_ref().map(|_| context.counter("unanswered"));
         let engine = open(&settings, handler)?;
@@ -449,10 +455,11 @@ struct InboundHandler {
 impl InboundHandler {
     fn new(
         routes: &[InboundRouteSettings],
+        sample_bytes_max: usize,
         context: &Context<MqttBroker>,
         answers: mpsc::Sender<Message>,
     ) -> Result<Self, StartError> {
-        Ok(Self { inbound: Inbound::open(routes, context)?, answers })
+        Ok(Self { inbound: Inbound::open(routes, sample_bytes_max, context)?, answers })
     }
 
     fn take(&self, event: &ClientPublishEvent) {

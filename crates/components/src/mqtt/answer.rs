@@ -42,6 +42,24 @@ pub(crate) enum Refusal {
     /// The octets are not a message of the announced type.
     #[error("the octets are not a message of `{type_info}`")]
     MalformedMessage { type_info: String },
+    /// A user property is malformed.
+    #[error("the user property `{name}` is malformed")]
+    MalformedProperty { name: &'static str },
+    /// The codec of a compressed message is unknown.
+    #[error("the codec `{name}` is unknown")]
+    UnknownCodec { name: String },
+    /// The octets are not a compressed message of the claimed length.
+    #[error("the compressed message is malformed")]
+    MalformedCompression,
+    /// The MQTT topic gives no topic of the bus.
+    #[error("{0}")]
+    InvalidTopic(String),
+    /// The route has as many topics of the bus as it may have.
+    #[error("the route has {max} topics of the bus, which is the maximum")]
+    TooManyTopics { max: usize },
+    /// The lists of the route exclude the topic.
+    #[error("the route does not take this topic")]
+    Denied,
     /// The topic of the bus has another type.
     #[error("{0}")]
     OtherType(String),
@@ -62,6 +80,12 @@ impl Refusal {
             Self::UnknownType { .. } => "unknown_type",
             Self::MalformedType { .. } => "malformed_type",
             Self::MalformedMessage { .. } => "malformed_message",
+            Self::MalformedProperty { .. } => "malformed_property",
+            Self::UnknownCodec { .. } => "unknown_codec",
+            Self::MalformedCompression => "malformed_compression",
+            Self::InvalidTopic(_) => "invalid_topic",
+            Self::TooManyTopics { .. } => "too_many_topics",
+            Self::Denied => "denied",
             Self::OtherType { .. } => "other_type",
             Self::QueueFull(_) => "queue_full",
         }

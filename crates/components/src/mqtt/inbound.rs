@@ -10,9 +10,9 @@ use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{ReplyTo, V2xSendRequest};
-use viaduct_mqtt::QoS;
 use viaduct_mqtt::broker::ClientPublishEvent;
 use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::{Properties, QoS};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Now;
 use viaduct_v2x_json::dialect::Dialect;
@@ -21,9 +21,10 @@ use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
 use super::hops::{self, Arrived};
 use super::message::{Message, Target};
-use super::queue::Permit;
+use super::native::Header;
+use super::queue::{PATTERNS_MAX, Permit};
 use super::route::Template;
-use super::samples::SampleOutput;
+use super::samples::{Destination, Received, SampleOutput};
 use super::typed::{InboundType, Sink};
 use super::{check_qos, subscription};
 use crate::encoding::Encoding;
@@ -51,7 +52,17 @@ pub struct InboundRouteSettings {
     /// MQTT topic filter (`+` and `#` are wildcards) with the placeholders `{node}`, the name of the node, and `{component}`, the name
     /// of this component. The messages are JSON texts as selected by `type`. No topic may match the filters of two routes.
     pub from: String,
-    /// Topic of the bus: the topic of a station's send requests or of an input of its services, or any topic for samples.
+    /// MQTT topic filters of the topics that the route takes, of those that match `from`; at most 64. Others are refused (`denied`).
+    /// Default: all.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// MQTT topic filters of topics that the route refuses (`denied`); at most 64. They have precedence over `allow`. Default: none.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Topic of the bus: the topic of a station's send requests or of an input of its services, or any topic for samples. For samples, a
+    /// level may be a placeholder: `{node}`, `{component}`, `{leaf}` is the last level of the MQTT topic, and `{topic}` is the MQTT topic
+    /// (only as the last level). A route creates at most 64 topics; messages of others are refused (`too_many_topics`), as are those whose
+    /// names the bus does not allow (`invalid_topic`).
     pub to: String,
     /// Encoding of the messages. With `json`, they are requests of applications. With `native` and `mqtt_client`, they are samples of
     /// any type, which the sender announces on another topic.
@@ -85,7 +96,9 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
     }
     for (index, route) in routes.iter().enumerate() {
         let wrong = |key: &str, problem: String| SettingError::new(format!("inbound.{index}.{key}"), problem);
-        topic::check_name(&route.to).map_err(|error| wrong("to", error.to_string()))?;
+        check_to(route).map_err(|problem| wrong("to", problem))?;
+        check_filters(&route.allow).map_err(|problem| wrong("allow", problem))?;
+        check_filters(&route.deny).map_err(|problem| wrong("deny", problem))?;
         check_qos(route.qos).map_err(|problem| wrong("qos", problem))?;
         check_encoding(route).map_err(|(key, problem)| wrong(key, problem))?;
         kind(route).map_err(|problem| wrong("message", problem))?;
@@ -103,6 +116,23 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
         }
     }
     check_overlaps(&routes.iter().filter_map(|route| filters(route, "node", "component").ok()).collect::<Vec<_>>())
+}
+
+fn check_to(route: &InboundRouteSettings) -> Result<(), String> {
+    if route.encoding.sample_format().is_some() && route.to.contains(['{', '}']) {
+        return Destination::parse(&route.to, "node", "component").map(|_| ());
+    }
+    topic::check_name(&route.to).map_err(|error| error.to_string())
+}
+
+fn check_filters(filters: &[String]) -> Result<(), String> {
+    if filters.len() > PATTERNS_MAX {
+        return Err(format!("{} filters; at most {PATTERNS_MAX} are allowed", filters.len()));
+    }
+    match filters.iter().find(|filter| viaduct_mqtt::validate_topic_filter(filter).is_err()) {
+        Some(filter) => Err(format!("`{filter}` is not an MQTT topic filter")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the filters of a route: that of its messages, and that of their types if they need one.
@@ -194,7 +224,10 @@ pub(crate) fn edges(routes: &[InboundRouteSettings], edges: Edges) -> Edges {
     routes.iter().enumerate().fold(edges, |edges, (index, route)| {
         let setting = format!("inbound.{index}.to");
         match route.encoding.sample_format() {
-            Some(_) => edges.publishes_untyped(&setting, &route.to, OFFERED),
+            Some(_) => {
+                let to = Destination::parse(&route.to, "node", "component");
+                edges.publishes_untyped(&setting, &to.map_or_else(|_| route.to.clone(), |to| to.pattern()), OFFERED)
+            }
             None => route.r#type.publishes(edges, &setting, &route.to, OFFERED),
         }
     })
@@ -223,6 +256,8 @@ struct InboundRoute {
     /// Filter of the type topics, if messages need a type.
     types: Option<String>,
     qos: QoS,
+    allow: Vec<String>,
+    deny: Vec<String>,
     dialect: Dialect,
     kind: Option<MessageKind>,
     output: Output,
@@ -238,6 +273,8 @@ pub(crate) struct Request<'a> {
     reply_address: ReplyAddress,
     /// Hop metadata of the message, if it has any.
     hops: Option<Arrived>,
+    /// Properties of MQTT 5.
+    properties: Option<&'a Properties>,
     /// `true` if the broker has kept the message from a time before the subscription.
     is_retained: bool,
 }
@@ -250,6 +287,7 @@ impl<'a> From<&'a PublishPacket> for Request<'a> {
             text: &packet.payload,
             reply_address: ReplyAddress::of(packet),
             hops,
+            properties: Some(&packet.properties),
             is_retained: packet.retain,
         }
     }
@@ -259,7 +297,14 @@ impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
     /// Converts an event, which contains no user properties: the hop metadata starts here.
     fn from(event: &'a ClientPublishEvent) -> Self {
         let reply_address = ReplyAddress::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
-        Self { topic: &event.topic, text: &event.payload, reply_address, hops: None, is_retained: false }
+        Self {
+            topic: &event.topic,
+            text: &event.payload,
+            reply_address,
+            hops: None,
+            properties: None,
+            is_retained: false,
+        }
     }
 }
 
@@ -274,9 +319,15 @@ enum Output {
 }
 
 impl Output {
-    fn open<C: Component>(route: &InboundRouteSettings, context: &Context<C>) -> Result<Self, StartError> {
+    fn open<C: Component>(
+        (index, route): (usize, &InboundRouteSettings),
+        bytes_max: usize,
+        context: &Context<C>,
+    ) -> Result<Self, StartError> {
         if let Some(format) = route.encoding.sample_format() {
-            return Ok(Self::Samples(Box::new(SampleOutput::new(format, &route.to, OFFERED, context))));
+            let to = Destination::parse(&route.to, context.node(), context.name())
+                .map_err(|problem| SettingError::new(format!("inbound.{index}.to"), problem))?;
+            return Ok(Self::Samples(Box::new(SampleOutput::new(format, to, OFFERED, bytes_max, context))));
         }
         Ok(match route.r#type.open(&route.to, OFFERED, context)? {
             Some(sink) => Self::Services(sink),
@@ -295,7 +346,7 @@ struct Counts {
 }
 
 /// The labels of [`Refusal`], and [`OUTDATED`].
-const REASONS: [&str; 13] = [
+const REASONS: [&str; 19] = [
     "syntax",
     "missing",
     "unknown_member",
@@ -308,6 +359,12 @@ const REASONS: [&str; 13] = [
     "malformed_message",
     "other_type",
     "queue_full",
+    "malformed_property",
+    "unknown_codec",
+    "malformed_compression",
+    "invalid_topic",
+    "too_many_topics",
+    "denied",
     OUTDATED,
 ];
 
@@ -315,11 +372,13 @@ const REASONS: [&str; 13] = [
 const OUTDATED: &str = "outdated";
 
 impl Inbound {
+    /// Opens the routes. `bytes_max` is the length of the longest sample after it was decompressed.
     pub(crate) fn open<C: Component>(
         routes: &[InboundRouteSettings],
+        bytes_max: usize,
         context: &Context<C>,
     ) -> Result<Self, StartError> {
-        let routes = routes.iter().enumerate().map(|(index, route)| InboundRoute::open(index, route, context));
+        let routes = routes.iter().enumerate().map(|route| InboundRoute::open(route, bytes_max, context));
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
         // Checked again with the real names of the node and the component in the filters.
         check_overlaps(&routes.iter().map(InboundRoute::filters).collect::<Vec<_>>())?;
@@ -385,7 +444,7 @@ impl Inbound {
             }
             Err(refusal) => {
                 self.counts.refuse(refusal.label());
-                if let Output::Samples(_) = route.output {
+                if matches!(route.output, Output::Samples(_)) || matches!(refusal, Refusal::Denied) {
                     tracing::debug!(topic = request.topic, error = %refusal, "MQTT message refused");
                     return None;
                 }
@@ -405,11 +464,15 @@ impl Inbound {
     }
 
     fn take_by(&self, route: &InboundRoute, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
+        if !route.allows(request.topic) {
+            return Err(Refusal::Denied);
+        }
         // Hop metadata with an origin in the future is ignored.
         let hops = request.hops.filter(|hops| hops.meta.origin.since(now.tai) <= AHEAD_MAX);
         let meta = hops.map_or_else(|| Meta::from_origin(now.tai), |hops| hops.received(self.hop, now.tai));
         if let Output::Samples(output) = &route.output {
-            return output.take(request.topic, request.text, &meta);
+            let header = request.properties.map_or_else(|| Ok(Header::default()), Header::read)?;
+            return output.take(Received { topic: request.topic, payload: request.text, meta: &meta, header: &header });
         }
         if request.text.len() > TEXT_OCTETS_MAX {
             return Err(Refusal::TooLong { octets: request.text.len(), max: TEXT_OCTETS_MAX });
@@ -426,8 +489,8 @@ impl Inbound {
 
 impl InboundRoute {
     fn open<C: Component>(
-        index: usize,
-        route: &InboundRouteSettings,
+        (index, route): (usize, &InboundRouteSettings),
+        bytes_max: usize,
         context: &Context<C>,
     ) -> Result<Self, StartError> {
         let wrong = |key: &str, problem| SettingError::new(format!("inbound.{index}.{key}"), problem);
@@ -440,11 +503,23 @@ impl InboundRoute {
             dialect: route.dialect.dialect(),
             kind: kind(route).map_err(|problem| wrong("message", problem))?,
             types: route.encoding.sample_format().map(|format| format.type_topic(&filter)),
-            output: Output::open(route, context)?,
+            output: Output::open((index, route), bytes_max, context)?,
+            allow: route.allow.clone(),
+            deny: route.deny.clone(),
             filter,
             errors: Arc::new(Target::json(errors, qos)),
             answers: Mutex::new(RateLimiter::new(ANSWERS_PER_SECOND_MAX)),
         })
+    }
+
+    /// Returns `true` if the lists of the route admit a topic, or the topic of a type topic.
+    fn allows(&self, topic: &str) -> bool {
+        let topic = match &self.output {
+            Output::Samples(output) => output.topic_of(topic),
+            _ => topic,
+        };
+        let any = |filters: &[String]| filters.iter().any(|filter| viaduct_mqtt::topic_matches_filter(topic, filter));
+        (self.allow.is_empty() || any(&self.allow)) && !any(&self.deny)
     }
 
     /// Returns `true` if messages that the broker has kept are of use. Requests of applications are outdated.
@@ -463,7 +538,8 @@ impl InboundRoute {
 
     fn take(&self, request: &Request<'_>, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
         match &self.output {
-            Output::Samples(output) => output.take(request.topic, request.text, meta),
+            // They are taken above.
+            Output::Samples(_) => Ok(()),
             Output::Services(sink) => sink(request.text, meta, reply_to),
             Output::Requests(publisher) => {
                 let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(request)? };
@@ -495,7 +571,14 @@ impl InboundRoute {
         let ReplyAddress { topic, correlation } = request.reply_address;
         let target = if topic.is_empty() { Arc::clone(&self.errors) } else { Arc::new(Target::json(topic, self.qos)) };
         let payload = answer::write(refusal, request.topic, now.tai, count);
-        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation, permit: Permit::default() })
+        Some(Message {
+            target,
+            payload,
+            meta: Meta::from_origin(now.tai),
+            correlation,
+            properties: Vec::new(),
+            permit: Permit::default(),
+        })
     }
 }
 
@@ -521,6 +604,8 @@ mod tests {
     fn route(from: &str, errors: Option<&str>) -> InboundRouteSettings {
         InboundRouteSettings {
             from: from.into(),
+            allow: Vec::new(),
+            deny: Vec::new(),
             to: "its/send".into(),
             encoding: Encoding::Json,
             r#type: InboundType::V2xMessage,
@@ -603,6 +688,12 @@ mod tests {
             Refusal::MalformedMessage { type_info: String::new() },
             Refusal::OtherType(String::new()),
             Refusal::QueueFull(full),
+            Refusal::MalformedProperty { name: "a" },
+            Refusal::UnknownCodec { name: String::new() },
+            Refusal::MalformedCompression,
+            Refusal::InvalidTopic(String::new()),
+            Refusal::TooManyTopics { max: 1 },
+            Refusal::Denied,
         ];
         let labels = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label());
         let labels: Vec<_> = labels.chain([OUTDATED]).collect();

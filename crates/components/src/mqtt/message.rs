@@ -9,6 +9,7 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_units::Tai;
 
 use super::hops;
+use super::native::Property;
 use super::queue::Permit;
 use crate::encoding::Encoding;
 
@@ -37,6 +38,8 @@ pub(crate) struct Message {
     pub(crate) meta: Meta,
     /// Correlation data of an answer; empty if the request had none.
     pub(crate) correlation: Bytes,
+    /// User properties in addition to the hop metadata.
+    pub(crate) properties: Vec<Property>,
     #[expect(dead_code, reason = "it counts while the message exists")]
     pub(crate) permit: Permit,
 }
@@ -50,6 +53,9 @@ impl Message {
             .with_payload_format_indicator(*encoding == Encoding::Json)
             .with_content_type(content_type.clone());
         let packet = hops::add(packet, &self.meta, hop, now);
+        let add =
+            |packet: PublishPacket, (name, value): &Property| packet.with_user_property(name.clone(), value.clone());
+        let packet = self.properties.iter().fold(packet, add);
         if self.correlation.is_empty() { packet } else { packet.with_correlation_data(self.correlation.to_vec()) }
     }
 }
@@ -66,6 +72,7 @@ impl Message {
             payload: vec![b'x'; octets].into(),
             meta,
             correlation: Bytes::new(),
+            properties: Vec::new(),
             permit: Permit::default(),
         }
     }

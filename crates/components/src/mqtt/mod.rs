@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `client` | client of a broker: connection, outbox, sessions |
 //! | `message` | message to be published, and its destination |
+//! | `native` | user properties of the native format |
 //! | [`queue`] | queue of a route, and the samples that it admits |
 //! | [`route`] | routes from topics of the bus to MQTT topics |
 //! | [`inbound`] | routes from MQTT topics to topics of the bus |
 //! | `answer` | answers to invalid requests |
 //! | `samples` | messages of any type, with their type on another topic |
+//! | [`compression`] | compression of messages |
 //! | [`typed`] | inputs of the services in JSON |
 //! | [`dialect`] | the JSON dialect of V2X messages |
 //! | [`hops`] | hop metadata of a message as a user property |
@@ -17,10 +19,12 @@
 
 pub(crate) mod answer;
 pub(crate) mod client;
+pub mod compression;
 pub mod dialect;
 pub mod hops;
 pub mod inbound;
 pub(crate) mod message;
+pub(crate) mod native;
 pub mod queue;
 pub mod route;
 pub(crate) mod samples;

@@ -2,22 +2,26 @@
 
 use std::collections::HashMap;
 use std::future::{Future as _, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context as TaskContext, Poll};
+use std::task::{Context as TaskContext, Poll, Waker};
 
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{Counter, Meta, TypeInfo, UntypedSample, UntypedSubscriber, clock};
+use tokio::task::JoinHandle;
+use viaduct_bus::{Counter, Gauge, Meta, TypeInfo, UntypedSample, UntypedSubscriber, clock};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::V2xError;
 use viaduct_mqtt::QoS;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::{Mono, Now};
 
+use super::compression::choice::{Choice, Plan};
+use super::compression::{self, Codec, Compressed, Compression, Compressor, Measured};
 use super::dialect::DialectSetting;
 use super::message::{Message, Target};
+use super::native::{self, Property, Sequence};
 use super::queue::{self, Admission, Filter, Permit, Permits, QueuePolicy};
 use super::samples::{self, ANNOUNCE_PERIOD};
 use super::{answer, check_qos};
@@ -65,6 +69,14 @@ pub struct Route {
     /// With the encoding `mqtt_client`: each message begins with the time at which it is sent. Default: `false`.
     #[serde(default)]
     pub inject_timestamp: bool,
+    /// With the encoding `native` and MQTT 5: compression of the messages.
+    #[serde(default)]
+    pub compression: Compression,
+    /// With `compression: planes` or `auto`: the coordinates x, y and z of point clouds are rounded to multiples of this length in metres,
+    /// above 0 to 1. Default: the compression is lossless.
+    #[serde(default)]
+    #[schemars(range(max = 1))]
+    pub resolution_m: Option<f32>,
     /// JSON dialect of V2X messages.
     #[serde(default)]
     pub dialect: DialectSetting,
@@ -91,11 +103,26 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
         queue::check_patterns(&route.deny).map_err(|problem| wrong("deny", problem))?;
         route.rate_hz.map_or(Ok(()), queue::check_rate).map_err(|problem| wrong("rate_hz", problem))?;
         route.queue.map_or(Ok(()), QueuePolicy::check).map_err(|problem| wrong("queue", problem))?;
+        check_compression(route).map_err(|(key, problem)| wrong(key, problem))?;
         if route.inject_timestamp && route.encoding != Encoding::MqttClient {
             return Err(wrong("inject_timestamp", "allowed only with `encoding: mqtt_client`".to_owned()));
         }
     }
     Ok(())
+}
+
+fn check_compression(route: &Route) -> Result<(), (&'static str, String)> {
+    if route.compression != Compression::None && route.encoding != Encoding::Native {
+        return Err(("compression", "allowed only with `encoding: native`".to_owned()));
+    }
+    let Some(resolution_m) = route.resolution_m else { return Ok(()) };
+    if !matches!(route.compression, Compression::Planes | Compression::Auto) {
+        return Err(("resolution_m", "allowed only with `compression: planes` or `auto`".to_owned()));
+    }
+    if resolution_m > 0.0 && resolution_m <= 1.0 {
+        return Ok(());
+    }
+    Err(("resolution_m", format!("{resolution_m} is not above 0 and at most 1")))
 }
 
 fn check_target(route: &Route) -> Result<(), String> {
@@ -158,7 +185,17 @@ impl Template {
         }
     }
 
-    fn parse(text: &str) -> Result<Self, String> {
+    /// Returns the pattern of the topics of the bus that the template can create. The placeholders stand for whole levels.
+    pub(super) fn pattern(&self) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Node | Piece::Component | Piece::Leaf => "*".to_owned(),
+            Piece::Topic => "**".to_owned(),
+            Piece::Text(text) => text.clone(),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.len() > TEMPLATE_OCTETS_MAX {
             return Err(format!("{} octets; at most {TEMPLATE_OCTETS_MAX} are allowed", text.len()));
         }
@@ -216,6 +253,23 @@ pub(crate) struct Inputs {
     /// Samples of all routes that a rate limit has dropped, and that count as taken.
     taken: Counter,
     rate_limited: Counter,
+    /// Run of this process in the numbers of messages.
+    run: u32,
+    /// Goodput of the connection in octets per second, if it is known.
+    goodput: Option<f64>,
+    /// `true` when the samples that wait are taken without further delay.
+    is_draining: bool,
+    counts: CompressionCounts,
+}
+
+/// What users see of compression.
+struct CompressionCounts {
+    compressed: Counter,
+    /// Messages of routes with compression that were sent as they are.
+    plain: Counter,
+    goodput: Gauge,
+    /// Original size by compressed size of the last compressed message.
+    ratio: Gauge,
 }
 
 struct Input {
@@ -231,12 +285,106 @@ struct Input {
     targets: HashMap<String, Arc<Target>>,
     /// Types that were announced, with the time, by topic of the bus.
     announced: HashMap<String, (Arc<TypeInfo>, Mono)>,
+    /// Properties and number of the next message of the native format, by topic of the bus.
+    streams: HashMap<String, Stream>,
+    /// Choices of `compression: auto`, by topic of the bus.
+    choices: HashMap<String, Choice>,
+    /// `None` while it is in use.
+    compressor: Option<Compressor>,
+    /// The sample that is being compressed. The next one follows when it is done, so that the order is kept.
+    job: Option<Job>,
+}
+
+/// The messages of the native format of one topic.
+struct Stream {
+    info: Arc<TypeInfo>,
+    /// Properties of the type.
+    properties: Vec<Property>,
+    next: u64,
+}
+
+/// A compression on a thread of its own.
+struct Job {
+    sample: UntypedSample,
+    handle: JoinHandle<Done>,
+}
+
+/// The result of a compression.
+struct Done {
+    compressor: Compressor,
+    compressed: Option<Compressed>,
+    measured: Vec<(Codec, Measured)>,
 }
 
 /// A sample and the route that it belongs to.
 pub(crate) struct Taken {
     index: usize,
     sample: UntypedSample,
+    compressed: Option<Compressed>,
+}
+
+impl Input {
+    /// Returns how a sample is to be compressed.
+    fn plan(&mut self, sample: &UntypedSample, goodput: Option<f64>) -> Plan {
+        match self.route.compression {
+            Compression::None => Plan::Plain,
+            Compression::Zstd => Plan::One(Codec::Zstd),
+            Compression::Planes => Plan::PlanesOrZstd,
+            Compression::Auto => {
+                let choice = self.choices.entry(sample.topic().to_owned()).or_default();
+                choice.plan(sample.encoded().len(), goodput, clock::mono())
+            }
+        }
+    }
+
+    /// Begins to compress a sample. Returns it if there is no compressor.
+    fn begin(&mut self, sample: UntypedSample, plan: Plan) -> Option<UntypedSample> {
+        let resolution_m = self.route.resolution_m;
+        let compressor = self.compressor.take().or_else(|| Compressor::new(resolution_m).ok());
+        let Some(mut compressor) = compressor else { return Some(sample) };
+        let own = sample.clone();
+        let handle = tokio::task::spawn_blocking(move || {
+            let info = own.type_info();
+            let kind = (info.format(), info.full_name());
+            let (compressed, measured) = compression::run(&mut compressor, plan, kind, &own.encoded().to_bytes());
+            Done { compressor, compressed, measured }
+        });
+        self.job = Some(Job { sample, handle });
+        None
+    }
+
+    /// Takes the result of the compression, if there is one.
+    fn poll_job(&mut self, context: &mut TaskContext<'_>) -> Poll<Option<(UntypedSample, Option<Compressed>)>> {
+        let Some(job) = &mut self.job else { return Poll::Ready(None) };
+        let Poll::Ready(ended) = Pin::new(&mut job.handle).poll(context) else { return Poll::Pending };
+        let Some(Job { sample, .. }) = self.job.take() else { return Poll::Ready(None) };
+        // A compression that has ended in any other way than by its result is no reason to lose the sample.
+        let Ok(Done { compressor, compressed, measured }) = ended else { return Poll::Ready(Some((sample, None))) };
+        self.compressor = Some(compressor);
+        if let Some(choice) = self.choices.get_mut(sample.topic()) {
+            choice.observe(sample.encoded().len(), &measured);
+        }
+        Poll::Ready(Some((sample, compressed)))
+    }
+
+    /// Returns the properties of a message of the native format.
+    fn properties(&mut self, sample: &UntypedSample, run: u32) -> Vec<Property> {
+        let info = sample.type_info();
+        let stream = match self.streams.get_mut(sample.topic()) {
+            Some(stream) => stream,
+            None => {
+                let stream = Stream { info: Arc::clone(info), properties: native::of_type(info), next: 0 };
+                self.streams.entry(sample.topic().to_owned()).or_insert(stream)
+            }
+        };
+        if !Arc::ptr_eq(&stream.info, info) {
+            (stream.info, stream.properties) = (Arc::clone(info), native::of_type(info));
+        }
+        let mut properties = stream.properties.clone();
+        properties.push(native::of_sequence(Sequence { run, number: stream.next }));
+        stream.next += 1;
+        properties
+    }
 }
 
 impl Inputs {
@@ -255,28 +403,33 @@ impl Inputs {
                 encoder: Encoder::default(),
                 targets: HashMap::new(),
                 announced: HashMap::new(),
+                streams: HashMap::new(),
+                choices: HashMap::new(),
+                compressor: None,
+                job: None,
             })
         };
-        let inputs = routes.into_iter().enumerate().map(open).collect::<Result<_, StartError>>()?;
+        let inputs = routes.into_iter().enumerate().map(open).collect::<Result<Vec<Input>, StartError>>()?;
         let (node, component) = (context.node().to_owned(), context.name().to_owned());
         let (taken, rate_limited) = (context.counter("taken"), context.counter_for("dropped", "rate_limited"));
-        Ok(Self { node, component, inputs, first: 0, taken, rate_limited })
+        let counts = CompressionCounts {
+            compressed: context.counter("compressed"),
+            plain: context.counter("not_compressed"),
+            goodput: context.gauge("goodput_bytes_per_second"),
+            ratio: context.gauge("compression_ratio"),
+        };
+        // Two runs of a sender differ in the time of their start.
+        let run = (clock::tai().nanos() >> 20) as u32;
+        let (goodput, is_draining) = (None, false);
+        Ok(Self { node, component, inputs, first: 0, taken, rate_limited, run, goodput, is_draining, counts })
     }
 
     /// Returns the next sample of any route, or `None` if none is waiting.
     pub(crate) fn try_next(&mut self) -> Option<Taken> {
-        let mut in_turn = self.in_turn();
-        let found = in_turn.find_map(|index| {
-            while self.inputs[index].permits.has_room() {
-                let sample = self.inputs[index].subscriber.try_recv()?;
-                if self.admits(index, &sample) {
-                    return Some(Taken { index, sample });
-                }
-            }
-            None
-        })?;
-        self.first = found.index + 1;
-        Some(found)
+        match self.poll_next(&mut TaskContext::from_waker(Waker::noop())) {
+            Poll::Ready(taken) => taken,
+            Poll::Pending => None,
+        }
     }
 
     /// Waits for the next sample of any route. Returns `None` if the bus is closed. Cancelling the wait loses nothing.
@@ -287,30 +440,65 @@ impl Inputs {
     fn poll_next(&mut self, context: &mut TaskContext<'_>) -> Poll<Option<Taken>> {
         let mut open = false;
         for index in self.in_turn() {
-            loop {
-                // A message that leaves the outbox ends the wait, because the caller handles it.
-                if !self.inputs[index].permits.has_room() {
-                    open = true;
-                    break;
+            match self.poll_input(index, context) {
+                Poll::Ready(Some(taken)) => {
+                    self.first = index + 1;
+                    return Poll::Ready(Some(taken));
                 }
-                // The future may be dropped after a poll: the subscription keeps the waker.
-                let polled = pin!(self.inputs[index].subscriber.recv()).poll(context);
-                match polled {
-                    Poll::Ready(Some(sample)) if self.admits(index, &sample) => {
-                        self.first = index + 1;
-                        return Poll::Ready(Some(Taken { index, sample }));
-                    }
-                    Poll::Ready(Some(_)) => {}
-                    Poll::Ready(None) => break,
-                    Poll::Pending => {
-                        open = true;
-                        break;
-                    }
-                }
+                Poll::Ready(None) => {}
+                Poll::Pending => open = true,
             }
         }
         // Without a route, wait forever instead of reporting the end.
         if open || self.inputs.is_empty() { Poll::Pending } else { Poll::Ready(None) }
+    }
+
+    fn poll_input(&mut self, index: usize, context: &mut TaskContext<'_>) -> Poll<Option<Taken>> {
+        loop {
+            if self.is_draining
+                && let Some(job) = self.inputs[index].job.take()
+            {
+                // There is no time for the result.
+                return Poll::Ready(Some(Taken { index, sample: job.sample, compressed: None }));
+            }
+            match self.inputs[index].poll_job(context) {
+                Poll::Ready(Some((sample, compressed))) => {
+                    return Poll::Ready(Some(Taken { index, sample, compressed }));
+                }
+                Poll::Ready(None) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+            // A message that leaves the outbox ends the wait, because the caller handles it.
+            if !self.inputs[index].permits.has_room() {
+                return Poll::Pending;
+            }
+            // The future may be dropped after a poll: the subscription keeps the waker.
+            let polled = pin!(self.inputs[index].subscriber.recv()).poll(context);
+            let sample = match polled {
+                Poll::Ready(Some(sample)) if self.admits(index, &sample) => sample,
+                Poll::Ready(Some(_)) => continue,
+                Poll::Ready(None) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            };
+            let goodput = self.goodput;
+            let input = &mut self.inputs[index];
+            let plan = if self.is_draining { Plan::Plain } else { input.plan(&sample, goodput) };
+            let sample = if plan == Plan::Plain { Some(sample) } else { input.begin(sample, plan) };
+            if let Some(sample) = sample {
+                return Poll::Ready(Some(Taken { index, sample, compressed: None }));
+            }
+        }
+    }
+
+    /// Returns `true` if a route compresses by the goodput of the connection.
+    pub(crate) fn wants_goodput(&self) -> bool {
+        self.inputs.iter().any(|input| input.route.compression == Compression::Auto)
+    }
+
+    /// Takes the goodput of the connection in octets per second; `None` if it is not known.
+    pub(crate) fn set_goodput(&mut self, goodput: Option<f64>) {
+        self.goodput = goodput;
+        self.counts.goodput.set(goodput.unwrap_or(f64::NAN));
     }
 
     /// Returns `true` if a route takes a sample. Counts a sample that its rate limit drops.
@@ -325,6 +513,7 @@ impl Inputs {
 
     /// Lifts the limits of the queues, so that the samples that wait can be taken.
     pub(crate) fn drain(&mut self) {
+        self.is_draining = true;
         for input in &mut self.inputs {
             input.permits.lift();
         }
@@ -371,6 +560,7 @@ impl Inputs {
             payload,
             meta: Meta::from_origin(now.tai),
             correlation: Bytes::new(),
+            properties: Vec::new(),
             permit: Permit::default(),
         })
     }
@@ -383,22 +573,37 @@ impl Inputs {
 
     /// Encodes a sample as configured by its route.
     pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
-        let Self { node, component, inputs, .. } = self;
-        let Input { route, template, encoder, targets, permits, copies, .. } = &mut inputs[taken.index];
+        let Self { node, component, inputs, counts, run, .. } = self;
         let sample = &taken.sample;
-        let mut payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
+        let input = &mut inputs[taken.index];
+        let mut properties =
+            if input.route.encoding == Encoding::Native { input.properties(sample, *run) } else { Vec::new() };
+        let Input { route, template, encoder, targets, permits, copies, .. } = input;
+        let mut payload = match &taken.compressed {
+            Some(Compressed { codec, payload }) => {
+                let length = sample.encoded().len();
+                properties.extend(native::of_codec(*codec, length));
+                counts.compressed.increment();
+                counts.ratio.set(length as f64 / payload.len().max(1) as f64);
+                payload.clone()
+            }
+            None => encoder.encode((route.encoding, route.dialect.dialect()), sample)?,
+        };
+        if route.compression != Compression::None && taken.compressed.is_none() {
+            counts.plain.increment();
+        }
         if route.inject_timestamp
             && let Some(stamp) = samples::stamp(sample.type_info(), clock::tai())
         {
             payload = [stamp, payload].concat().into();
         }
-        if *copies {
+        if *copies && taken.compressed.is_none() {
             payload = Bytes::copy_from_slice(&payload);
         }
         let permit = permits.take();
         if let Some((topic, correlation)) = answer_of(sample, node, component) {
             let target = Arc::new(Target::json(topic, route.qos()));
-            return Ok(Message { target, payload, meta: sample.meta(), correlation, permit });
+            return Ok(Message { target, payload, meta: sample.meta(), correlation, properties: Vec::new(), permit });
         }
         let target = match targets.get(sample.topic()) {
             Some(target) => Arc::clone(target),
@@ -414,7 +619,7 @@ impl Inputs {
                 target
             }
         };
-        Ok(Message { target, payload, meta: sample.meta(), correlation: Bytes::new(), permit })
+        Ok(Message { target, payload, meta: sample.meta(), correlation: Bytes::new(), properties, permit })
     }
 }
 
@@ -450,6 +655,8 @@ mod tests {
             to: to.into(),
             qos: 0,
             encoding,
+            compression: Compression::None,
+            resolution_m: None,
             dialect,
             retain: false,
             inject_timestamp: false,
@@ -490,6 +697,20 @@ mod tests {
             (Route { queue: Some(QueuePolicy::Keep(0)), ..route("a", "b") }, "`routes.0.queue`: 0 is not within 1 to"),
             (Route { rate_hz: Some(0.0), ..route("a", "b") }, "`routes.0.rate_hz`: 0 is not above 0"),
             (Route { allow: vec!["a/+".into()], ..route("a", "b") }, "`routes.0.allow`: `a/+` is not a topic name"),
+            (
+                Route { compression: Compression::Zstd, ..route("a", "b") },
+                "`routes.0.compression`: allowed only with `encoding: native`",
+            ),
+            (Route { resolution_m: Some(0.1), ..route("a", "b") }, "`routes.0.resolution_m`: allowed only with"),
+            (
+                Route {
+                    compression: Compression::Auto,
+                    encoding: Encoding::Native,
+                    resolution_m: Some(f32::NAN),
+                    ..route("a", "b")
+                },
+                "`routes.0.resolution_m`: NaN is not above 0",
+            ),
             (Route { deny: vec!["".into()], ..route("a", "b") }, "`routes.0.deny`: `` is not a topic name"),
         ] {
             let error = check(&[wrong]).unwrap_err().to_string();

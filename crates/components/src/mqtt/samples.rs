@@ -8,15 +8,17 @@
 //! The type is a retained message. A sender publishes it before the first new message of a connection, on a change, and once in
 //! [`ANNOUNCE_PERIOD`].
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use viaduct_bus::{Bus, Encoded, MessageFormat, Meta, Qos, TypeInfo, UntypedPublisher};
+use viaduct_bus::{Bus, Counter, Encoded, MessageFormat, Meta, Qos, TypeInfo, UntypedPublisher};
+use viaduct_messages::topic;
 use viaduct_node::{Component, Context};
 use viaduct_ros::limits::DEFINITION_OCTETS_MAX;
 use viaduct_ros::mqtt_client::{Stamp, TYPE_TOPIC_PREFIX, TypeMessage};
@@ -25,6 +27,9 @@ use viaduct_ros::ros1;
 use viaduct_units::Tai;
 
 use super::answer::Refusal;
+use super::compression::{self, DecompressError};
+use super::native::{Header, Sequence};
+use super::route::Template;
 use crate::ros1_type;
 
 /// Period in which a sender repeats the type of a topic.
@@ -36,6 +41,8 @@ const TYPE_BYTES_MAX: usize = 2 * DEFINITION_OCTETS_MAX;
 /// Maximum number of topics of one route whose type is kept, and of the bytes of their type messages. The oldest ones are forgotten.
 const TYPES_MAX: usize = 256;
 const TYPES_BYTES_MAX: usize = 16 << 20;
+/// Maximum number of topics of the bus that a route creates.
+const TOPICS_MAX: usize = 64;
 /// Longest name of a type, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -185,21 +192,68 @@ pub(super) fn stamp(info: &TypeInfo, now: Tai) -> Option<Bytes> {
     Some(Stamp { seconds, nanoseconds }.write(dialect))
 }
 
-/// The destination of an inbound route: a topic of the bus with the type that the sender announces.
+/// The topics of the bus of an inbound route.
+pub(super) struct Destination {
+    template: Template,
+    node: String,
+    component: String,
+}
+
+impl Destination {
+    /// Parses the setting `to` of a route for samples.
+    pub(super) fn parse(to: &str, node: &str, component: &str) -> Result<Self, String> {
+        let template = Template::parse(to)?;
+        topic::check_pattern(&template.pattern()).map_err(|_| {
+            format!("`{to}` is not a topic name: a placeholder is a whole level, `{{topic}}` the last one")
+        })?;
+        Ok(Self { template, node: node.to_owned(), component: component.to_owned() })
+    }
+
+    /// Returns the pattern of the topics.
+    pub(super) fn pattern(&self) -> String {
+        self.template.pattern()
+    }
+
+    /// Returns the topic of the bus for an MQTT topic.
+    fn topic(&self, mqtt_topic: &str) -> Result<String, Refusal> {
+        let name = self.template.expand(&self.node, &self.component, mqtt_topic);
+        match topic::check_name(&name) {
+            Ok(()) => Ok(name),
+            Err(error) => Err(Refusal::InvalidTopic(error.to_string())),
+        }
+    }
+}
+
+/// The destination of an inbound route: topics of the bus with the types that the senders announce.
 pub(super) struct SampleOutput {
     format: SampleFormat,
     bus: Bus,
-    topic: String,
+    to: Destination,
     qos: Qos,
     component: String,
+    /// Longest message, in bytes.
+    bytes_max: usize,
+    /// Messages that are missing in the numbers of their topics.
+    lost: Counter,
     state: Mutex<SampleState>,
+}
+
+/// A received message.
+#[derive(Clone, Copy)]
+pub(super) struct Received<'a> {
+    pub(super) topic: &'a str,
+    pub(super) payload: &'a Bytes,
+    pub(super) meta: &'a Meta,
+    pub(super) header: &'a Header,
 }
 
 #[derive(Default)]
 struct SampleState {
     types: Types,
-    /// The topic of the bus, open with the type of an MQTT topic.
-    open: Option<OpenTopic>,
+    /// The topics of the bus by name, each open with the type of an MQTT topic.
+    open: HashMap<String, OpenTopic>,
+    /// Number of the last message by MQTT topic, of at most [`TYPES_MAX`] topics.
+    numbers: HashMap<String, Sequence>,
 }
 
 /// The topic of the bus with a type.
@@ -217,28 +271,66 @@ struct Types {
 }
 
 impl SampleOutput {
-    pub(super) fn new<C: Component>(format: SampleFormat, topic: &str, qos: Qos, context: &Context<C>) -> Self {
+    pub(super) fn new<C: Component>(
+        format: SampleFormat,
+        to: Destination,
+        qos: Qos,
+        bytes_max: usize,
+        context: &Context<C>,
+    ) -> Self {
         Self {
             format,
             bus: context.bus().clone(),
-            topic: topic.to_owned(),
+            to,
             qos,
             component: context.name().to_owned(),
+            bytes_max,
+            lost: context.counter("samples_lost"),
             state: Mutex::default(),
         }
     }
 
     /// Processes a message of a topic or of its type topic.
-    pub(super) fn take(&self, topic: &str, payload: &Bytes, meta: &Meta) -> Result<(), Refusal> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn take(&self, received: Received<'_>) -> Result<(), Refusal> {
+        let Received { topic, payload, meta, header } = received;
         if let Some(announced) = topic.strip_prefix(self.format.prefix()) {
-            return state.announce(self.format, announced, payload);
+            return self.state().announce(self.format, announced, payload);
         }
+        let payload = self.decompress(header, payload)?;
+        let mut state = self.state();
+        self.lost.add(state.missing(topic, header.sequence));
         let known = state.types.get(topic).ok_or_else(|| Refusal::UnknownType { topic: topic.to_owned() })?;
-        let (meta, message) = known.message(payload, meta)?;
+        if !header.is_of(&known.info) {
+            return Err(Refusal::OtherType(format!("the message is not one of `{}`", known.info)));
+        }
+        let (meta, message) = known.message(&payload, meta)?;
         let info = known.info.clone();
         let publisher = self.publisher(&mut state, topic, info)?;
         publisher.try_publish_from(meta, Encoded::from(message)).map_err(Refusal::QueueFull)
+    }
+
+    /// Returns the topic of a type topic, or the topic itself.
+    pub(super) fn topic_of<'a>(&self, topic: &'a str) -> &'a str {
+        topic.strip_prefix(self.format.prefix()).unwrap_or(topic)
+    }
+
+    fn state(&self) -> MutexGuard<'_, SampleState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the message in a payload. A compressed one takes milliseconds, for which other tasks leave this thread.
+    fn decompress(&self, header: &Header, payload: &Bytes) -> Result<Bytes, Refusal> {
+        let Some((codec, length)) = header.compressed else { return Ok(payload.clone()) };
+        let decompress = || compression::decompress(codec, payload, length, self.bytes_max);
+        let flavor = tokio::runtime::Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        let message = match flavor {
+            Ok(tokio::runtime::RuntimeFlavor::MultiThread) => tokio::task::block_in_place(decompress),
+            _ => decompress(),
+        };
+        message.map_err(|error| match error {
+            DecompressError::TooLong { length, max } => Refusal::TooLong { octets: length, max },
+            DecompressError::Malformed => Refusal::MalformedCompression,
+        })
     }
 
     /// Returns the publisher for a type. Opens the topic of the bus if it is not open, or if its type has changed.
@@ -248,27 +340,45 @@ impl SampleOutput {
         topic: &str,
         info: TypeInfo,
     ) -> Result<&'a UntypedPublisher, Refusal> {
-        if let Some(open) = state.open.take_if(|open| !open.publisher.type_info().is_same(&info)) {
+        let name = self.to.topic(topic)?;
+        if let Some(open) = state.open.get(&name).filter(|open| !open.publisher.type_info().is_same(&info)) {
             // Otherwise two topics of a route would open the topic of the bus again with each message.
             if open.topic != topic && state.types.get(&open.topic).is_some() {
-                let problem = format!("`{}` carries `{}`, not `{info}`", self.topic, open.publisher.type_info());
-                state.open = Some(open);
+                let problem = format!("`{name}` carries `{}`, not `{info}`", open.publisher.type_info());
                 return Err(Refusal::OtherType(problem));
             }
+            state.open.remove(&name);
         }
-        let open = match state.open.take() {
-            Some(open) => open,
-            None => {
-                let opened = self.bus.publisher_untyped(&self.topic, info, self.qos, &self.component);
+        let count = state.open.len();
+        match state.open.entry(name) {
+            Entry::Occupied(open) => Ok(&open.into_mut().publisher),
+            Entry::Vacant(_) if count >= TOPICS_MAX => Err(Refusal::TooManyTopics { max: TOPICS_MAX }),
+            Entry::Vacant(place) => {
+                let opened = self.bus.publisher_untyped(place.key(), info, self.qos, &self.component);
                 let publisher = opened.map_err(|error| Refusal::OtherType(error.to_string()))?;
-                OpenTopic { topic: topic.to_owned(), publisher }
+                Ok(&place.insert(OpenTopic { topic: topic.to_owned(), publisher }).publisher)
             }
-        };
-        Ok(&state.open.insert(open).publisher)
+        }
     }
 }
 
 impl SampleState {
+    /// Records the number of a message. Returns how many messages are missing since the last one. A repeated message has an old number.
+    fn missing(&mut self, topic: &str, sequence: Option<Sequence>) -> u64 {
+        let Some(sequence) = sequence else { return 0 };
+        if let Some(last) = self.numbers.get_mut(topic) {
+            let missing = if last.run == sequence.run { sequence.number.saturating_sub(last.number + 1) } else { 0 };
+            if last.run != sequence.run || sequence.number > last.number {
+                *last = sequence;
+            }
+            return missing;
+        }
+        if self.numbers.len() < TYPES_MAX {
+            self.numbers.insert(topic.to_owned(), sequence);
+        }
+        0
+    }
+
     fn announce(&mut self, format: SampleFormat, topic: &str, payload: &Bytes) -> Result<(), Refusal> {
         // An empty retained message removes the type.
         if payload.is_empty() {
@@ -376,25 +486,87 @@ mod tests {
         assert_eq!((types.announced.len(), types.bytes), (1, 7));
     }
 
+    fn output(bus: &Bus, to: &str) -> SampleOutput {
+        SampleOutput {
+            format: SampleFormat::Native,
+            bus: bus.clone(),
+            to: Destination::parse(to, "node", "bridge").unwrap(),
+            qos: Qos::keep_last(4),
+            component: "bridge".to_owned(),
+            bytes_max: 1 << 20,
+            lost: bus.counter("bridge", "samples_lost", None),
+            state: Mutex::default(),
+        }
+    }
+
+    fn take(output: &SampleOutput, topic: &str, payload: &Bytes) -> Result<(), &'static str> {
+        take_with(output, topic, payload, &Header::default())
+    }
+
+    fn take_with(output: &SampleOutput, topic: &str, payload: &Bytes, header: &Header) -> Result<(), &'static str> {
+        let meta = Meta::from_origin(Tai::from_nanos(0));
+        output.take(Received { topic, payload, meta: &meta, header }).map_err(|refusal| refusal.label())
+    }
+
+    #[test]
+    fn a_template_creates_topics_up_to_a_limit() {
+        let bus = Bus::new("test");
+        let output = output(&bus, "in/{leaf}");
+        let send = |topic: &str| {
+            take(&output, &format!("viaduct/types/{topic}"), &write_native(&string())).unwrap();
+            take(&output, topic, &Bytes::from_static(b"\0\0\0\0"))
+        };
+        for number in 0..TOPICS_MAX {
+            assert_eq!(send(&format!("car/{number}")), Ok(()));
+        }
+        assert_eq!(send("other/0"), Ok(()));
+        assert_eq!(send("car/more"), Err("too_many_topics"));
+        assert_eq!(send("car/a b"), Err("invalid_topic"));
+        assert_eq!(bus.snapshot().topics.iter().filter(|topic| topic.topic.starts_with("in/")).count(), TOPICS_MAX);
+        for (to, is_valid) in [
+            ("in/{topic}", true),
+            ("{node}/{leaf}", true),
+            ("in/{topic}/x", false),
+            ("in/a{leaf}", false),
+            ("a//b", false),
+        ] {
+            assert_eq!(Destination::parse(to, "node", "bridge").is_ok(), is_valid, "{to}");
+        }
+    }
+
+    #[test]
+    fn missing_numbers_are_counted_and_repeated_ones_are_not() {
+        let mut state = SampleState::default();
+        let mut missing = |run, number| state.missing("t", Some(Sequence { run, number }));
+        let counted =
+            [(1, 5), (1, 6), (1, 9), (1, 8), (1, 10), (2, 90), (2, 92)].map(|(run, number)| missing(run, number));
+        assert_eq!(counted, [0, 0, 2, 0, 0, 0, 1]);
+        assert_eq!(state.missing("t", None), 0);
+    }
+
+    #[test]
+    fn a_message_of_another_schema_or_a_malformed_compressed_one_is_refused() {
+        let bus = Bus::new("test");
+        let output = output(&bus, "t");
+        take(&output, "viaduct/types/x", &write_native(&string())).unwrap();
+        let message = Bytes::from_static(b"\0\0\0\0");
+        let schema = |text: &str| Header { schema: Some(text.to_owned()), ..Header::default() };
+        assert_eq!(take_with(&output, "x", &message, &schema("992ce8a1687cec8c8bd883ec73ca41d1")), Ok(()));
+        assert_eq!(take_with(&output, "x", &message, &schema("0")), Err("other_type"));
+        let compressed = |length| Header { compressed: Some((compression::Codec::Zstd, length)), ..Header::default() };
+        assert_eq!(take_with(&output, "x", &message, &compressed(4)), Err("malformed_compression"));
+        assert_eq!(take_with(&output, "x", &message, &compressed(2 << 20)), Err("too_long"));
+    }
+
     #[test]
     fn only_the_topic_that_determined_the_type_can_change_it() {
         let bus = Bus::new("test");
-        let output = SampleOutput {
-            format: SampleFormat::Native,
-            bus: bus.clone(),
-            topic: "t".to_owned(),
-            qos: Qos::keep_last(4),
-            component: "bridge".to_owned(),
-            state: Mutex::default(),
-        };
+        let output = output(&bus, "t");
         let reader = bus.subscribe_untyped("t", Qos::keep_last(4), "reader").unwrap();
         let json = TypeInfo::foreign(MessageFormat::Json, "a", Bytes::new());
-        let meta = Meta::from_origin(Tai::from_nanos(0));
         let announce =
-            |topic: &str, info: &TypeInfo| output.take(&format!("viaduct/types/{topic}"), &write_native(info), &meta);
-        let send = |topic: &str, message: &'static [u8]| {
-            output.take(topic, &Bytes::from_static(message), &meta).map_err(|refusal| refusal.label())
-        };
+            |topic: &str, info: &TypeInfo| take(&output, &format!("viaduct/types/{topic}"), &write_native(info));
+        let send = |topic: &str, message: &'static [u8]| take(&output, topic, &Bytes::from_static(message));
         assert_eq!(send("x", b"1"), Err("unknown_type"));
         announce("x", &json).unwrap();
         announce("y", &string()).unwrap();

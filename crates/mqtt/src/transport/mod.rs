@@ -1,5 +1,6 @@
 //! The byte stream to a broker: TCP, TLS or WebSocket.
 
+mod monitor;
 mod tls;
 mod web_socket;
 
@@ -14,10 +15,19 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::BoxFuture;
 use crate::address::BrokerAddress;
+pub use monitor::Monitor;
 pub use tls::{TlsError, TlsFiles};
 
 /// A byte stream in both directions.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+/// A connection to a broker.
+pub struct Connected {
+    /// The octets of MQTT.
+    pub stream: Box<dyn ByteStream>,
+    /// The goodput of the connection.
+    pub monitor: Monitor,
+}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
@@ -33,19 +43,21 @@ pub fn connect<'a>(
     address: &'a BrokerAddress,
     tls: &'a TlsFiles,
     packet_bytes_max: usize,
-) -> BoxFuture<'a, io::Result<Box<dyn ByteStream>>> {
+) -> BoxFuture<'a, io::Result<Connected>> {
     Box::pin(async move {
         let stream = TcpStream::connect(address.host_and_port()).await?;
         // Otherwise the kernel delays a short message by up to 40 ms, until the previous one is acknowledged.
         stream.set_nodelay(true)?;
         #[cfg(target_os = "linux")]
         SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT_OCTETS_MAX)?;
+        let monitor = Monitor::of(&stream)?;
         let stream: Box<dyn ByteStream> =
             if address.scheme().has_tls() { Box::new(encrypt(stream, address, tls).await?) } else { Box::new(stream) };
         if !address.scheme().has_web_socket() {
-            return Ok(stream);
+            return Ok(Connected { stream, monitor });
         }
-        Ok(Box::new(web_socket::connect(stream, address, packet_bytes_max).await?))
+        let stream = Box::new(web_socket::connect(stream, address, packet_bytes_max).await?);
+        Ok(Connected { stream, monitor })
     })
 }
 

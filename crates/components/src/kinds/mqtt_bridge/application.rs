@@ -30,11 +30,12 @@ impl Bridge {
     pub(super) fn open<C: Component>(
         routes: Vec<Route>,
         inbound: &[InboundRouteSettings],
+        sample_bytes_max: usize,
         context: &Context<C>,
     ) -> Result<Self, StartError> {
         Ok(Self {
             inputs: Inputs::open(routes, context)?,
-            inbound: Inbound::open(inbound, context)?,
+            inbound: Inbound::open(inbound, sample_bytes_max, context)?,
             subscribed: context.counter("subscribed"),
             refused: context.counter("subscriptions_refused"),
             name: context.name().to_owned(),
@@ -55,6 +56,14 @@ impl Application for Bridge {
 
     fn drain(&mut self) {
         self.inputs.drain();
+    }
+
+    fn wants_goodput(&self) -> bool {
+        self.inputs.wants_goodput()
+    }
+
+    fn set_goodput(&mut self, goodput: Option<f64>) {
+        self.inputs.set_goodput(goodput);
     }
 
     fn send(&mut self, taken: Taken, outbox: &mut Outbox) {

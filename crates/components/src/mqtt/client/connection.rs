@@ -22,7 +22,7 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::packet::pubrec::PubRecPacket;
 use viaduct_mqtt::packet::pubrel::PubRelPacket;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
-use viaduct_mqtt::transport::{self, ByteStream, TlsFiles};
+use viaduct_mqtt::transport::{self, ByteStream, Connected, Monitor, TlsFiles};
 use viaduct_mqtt::types::{ReasonCode, WillMessage};
 use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue, QoS};
 
@@ -100,6 +100,7 @@ pub(crate) enum ConnectionError {
 pub(crate) struct Connection {
     reader: Reader<ReadHalf<Box<dyn ByteStream>>>,
     writer: WriteHalf<Box<dyn ByteStream>>,
+    monitor: Monitor,
     /// Send buffer: octets that the socket has not accepted yet.
     send_buffer: BytesMut,
     /// Size of the send buffer when a message was put into it last, in bytes.
@@ -156,7 +157,7 @@ impl Connection {
         let packet_bytes_max = params.packet_bytes_max as usize;
         let connecting = transport::connect(&params.address, &params.tls, packet_bytes_max);
         let connecting = tokio::time::timeout(OPEN_TIME_MAX, connecting);
-        let stream = connecting.await.map_err(|_| ConnectionError::Timeout)??;
+        let Connected { stream, monitor } = connecting.await.map_err(|_| ConnectionError::Timeout)??;
         let (reader, mut writer) = tokio::io::split(stream);
         let mut reader = Reader::new(reader, params.version as u8, packet_bytes_max);
         let mut buffer = BytesMut::new();
@@ -178,6 +179,7 @@ impl Connection {
         Ok(Self {
             reader,
             writer,
+            monitor,
             send_buffer: buffer,
             filled: 0,
             written: 0,
@@ -193,6 +195,11 @@ impl Connection {
             opened: Instant::now(),
             acknowledged: false,
         })
+    }
+
+    /// Returns the rate at which the broker has acknowledged octets recently, in octets per second, if it is known.
+    pub(crate) fn goodput(&self) -> Option<f64> {
+        self.monitor.goodput()
     }
 
     pub(crate) const fn peer(&self) -> Peer {

@@ -33,6 +33,7 @@ use viaduct_mqtt::QoS;
 use crate::encoding::Encoding;
 use crate::mqtt::hops;
 use crate::mqtt::message::{Message, Target};
+use crate::mqtt::native::Property;
 use crate::mqtt::queue::Permit;
 
 /// Octets by which a segment may grow in any case.
@@ -86,6 +87,8 @@ struct Header<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     marks: Option<Cow<'a, str>>,
     correlation: Cow<'a, [u8]>,
+    #[serde(default, skip_serializing_if = "<[Property]>::is_empty")]
+    properties: Cow<'a, [Property]>,
 }
 
 /// Reason why the folder cannot be used.
@@ -412,6 +415,7 @@ fn append_message(buffer: &mut Vec<u8>, number: u64, message: &Message) {
         hops: hops::write(&message.meta).into(),
         marks: Some(hops::write_marks(&message.meta, None).into()),
         correlation: message.correlation.as_ref().into(),
+        properties: message.properties.as_slice().into(),
     };
     append(buffer, &Record::Message(header), &message.payload);
 }
@@ -562,6 +566,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
         payload: Bytes::copy_from_slice(payload),
         meta: hops::read(&header.hops, header.marks.as_deref(), None).ok()?.meta,
         correlation: Bytes::copy_from_slice(&header.correlation),
+        properties: header.properties.clone().into_owned(),
         permit: Permit::default(),
     };
     Some(RestoredMessage { message, stored: Stored { number: header.number, position: None, is_released: false } })

@@ -63,6 +63,12 @@ pub(crate) trait Application: Send + Sync {
     /// Handles a new connection, on which nothing was sent yet.
     fn connected(&mut self);
 
+    /// Returns `true` if the application uses the goodput of the connection.
+    fn wants_goodput(&self) -> bool;
+
+    /// Takes the goodput of the connection in octets per second; `None` if it is not known.
+    fn set_goodput(&mut self, goodput: Option<f64>);
+
     /// Returns the SUBSCRIBE packet of a new connection, or `None` if nothing is subscribed to.
     fn subscribe(&self, packet_id: u16) -> Option<SubscribePacket>;
 
@@ -248,6 +254,9 @@ impl<A: Application> Client<A> {
     async fn serve(&mut self, connection: &mut Connection) -> Ended<ConnectionError> {
         let mut ping = connection.keep_alive().map(|time| interval(time / 2));
         loop {
+            if self.application.wants_goodput() {
+                self.application.set_goodput(connection.goodput());
+            }
             if self.deadline.is_none() {
                 // Items are taken even if acknowledgements keep the task busy, because the queues of the bus are short.
                 self.send_batch();
