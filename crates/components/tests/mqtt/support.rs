@@ -68,7 +68,9 @@ impl Component for Feed {
 
     fn edges(_: &FeedSettings) -> Edges {
         let output = |pattern: &str, type_info| Edge::new("", pattern, Some(type_info), FEED);
-        let outputs = vec![output("log/*", TypeInfo::of::<Log>()), output("its/rx/*", TypeInfo::of::<V2xMessage>())];
+        let any = Edge::new("", "any/*", None, FEED);
+        let outputs =
+            vec![output("log/*", TypeInfo::of::<Log>()), output("its/rx/*", TypeInfo::of::<V2xMessage>()), any];
         Edges { outputs, ..Edges::default() }
     }
 
@@ -140,6 +142,12 @@ impl TestNode {
     pub(crate) fn padded(&self, number: usize, octets: usize) {
         let message = format!("{number:0octets$}");
         self.logs.publish(Log { message, ..Log::default() }).unwrap();
+    }
+
+    /// Publishes octets of a type on a topic of `any/*`.
+    pub(crate) fn any(&self, topic: &str, info: &TypeInfo, octets: bytes::Bytes) {
+        let publisher = self.node.bus().publisher_untyped(topic, info.clone(), FEED, "feed").unwrap();
+        publisher.publish(octets.into()).unwrap();
     }
 
     pub(crate) fn v2x(&self, topic: &str, message: V2xMessage) {
