@@ -9,6 +9,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod bridge;
 pub mod bus;
 pub mod drive;
 pub mod its;

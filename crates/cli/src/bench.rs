@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use viaduct_bench::{Report, bus, drive, its};
+use viaduct_bench::{Report, bridge, bus, drive, its};
 use viaduct_netem::Profile;
 
 use crate::output::stdout_failed;
 
-/// Longest time of a default run of `drive`.
-const DRIVE_TIME_MAX: Duration = Duration::from_secs(235);
+/// Longest time of a default run of `drive` and `bridge`.
+const TIME_MAX: Duration = Duration::from_secs(235);
 
 /// Arguments of `viaduct bench`.
 #[derive(clap::Args)]
@@ -27,16 +27,16 @@ pub(crate) struct Arguments {
     /// Write a page with tables and charts to this file (HTML).
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Take as many samples as the paper, which takes longer. An interrupted run of `bus` and `drive` can be resumed.
+    /// Take as many samples as the paper, which takes longer. An interrupted run of `bus`, `drive` and `bridge` can be resumed.
     #[arg(long)]
     full: bool,
     #[command(flatten)]
     rivals: RivalArguments,
     #[command(flatten)]
-    drive: DriveArguments,
+    cells: CellArguments,
 }
 
-/// Options of `bench bus` and `bench drive`.
+/// Options of `bench bus`, `bench drive` and `bench bridge`.
 #[derive(clap::Args)]
 struct RivalArguments {
     /// Folder of the competitors' programs [default: `VIADUCT_RIVALS`, else `rivals`].
@@ -48,37 +48,51 @@ struct RivalArguments {
     resume: Option<PathBuf>,
 }
 
-/// Options of `bench drive` only.
+/// Options of `bench drive` and `bench bridge`.
 #[derive(clap::Args)]
-struct DriveArguments {
-    /// Measure every system over these links only [default: the cells that the bounds need; with `--full`, all].
-    #[arg(long, value_name = "PROFILE", num_args = 1.., value_parser = parse_link)]
-    link: Option<Vec<Profile>>,
-    /// Measure every system with these numbers of cameras only, 1 to 4 [default: as for `--link`].
+struct CellArguments {
+    /// Measure every system over these links only. `drive`: `ethernet`, `lossy-0.3`, `lossy-5`, `bursty-5`, `outage`; `bridge`: `host`,
+    /// `ethernet`, `5g` [default: the cells that the bounds need; with `--full`, all].
+    #[arg(long, value_name = "LINK", num_args = 1..)]
+    link: Option<Vec<String>>,
+    /// Measure every system with these numbers of cameras only, 1 to 4 (`drive`) [default: as for `--link`].
     #[arg(long, value_name = "N", num_args = 1.., value_parser = clap::value_parser!(u8).range(1..=4))]
     cameras: Option<Vec<u8>>,
-    /// Measure these rivals only: `best_effort`, `tcp`, `mqtt`, `cyclonedds`, or `none`.
-    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = rival_names())]
+    /// Measure these rivals only. `drive`: `best_effort`, `tcp`, `mqtt`, `cyclonedds`, or `none`; `bridge`: `mqtt_client`, `mqtt_bridge`, or
+    /// `none`.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
     rival: Option<Vec<String>>,
-    /// Frames of each camera in each cell, 1 to 100000 [default: 80; with `--full`, 10000].
+    /// Frames of each camera in each cell (`drive`), 1 to 100000 [default: 80; with `--full`, 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
+    /// Messages of each cell (`bridge`), 1 to 100000 [default: 40; with `--full`, 600].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    messages: Option<u32>,
 }
 
-fn parse_link(name: &str) -> Result<Profile, String> {
-    let names = drive::links().map(Profile::name).join(", ");
-    let profile = name.parse().ok().filter(|profile| drive::links().contains(profile));
-    profile.ok_or_else(|| format!("the links of this bench are {names}"))
-}
-
-fn rival_names() -> clap::builder::PossibleValuesParser {
-    let names = drive::rivals().into_iter().chain(["none"]);
-    clap::builder::PossibleValuesParser::new(names.collect::<Vec<_>>())
-}
-
-impl DriveArguments {
+impl CellArguments {
     const fn is_used(&self) -> bool {
-        self.link.is_some() || self.cameras.is_some() || self.rival.is_some() || self.frames.is_some()
+        let Self { link, cameras, rival, frames, messages } = self;
+        link.is_some() || cameras.is_some() || rival.is_some() || frames.is_some() || messages.is_some()
+    }
+
+    /// Returns the chosen links of a bench.
+    fn links<L: Copy>(&self, known: &[L], name: fn(L) -> &'static str) -> anyhow::Result<Option<Vec<L>>> {
+        let parse = |text: &String| {
+            let found = known.iter().find(|link| name(**link) == text);
+            let names = || known.iter().map(|link| name(*link)).collect::<Vec<_>>().join(", ");
+            found.copied().with_context(|| format!("`--link {text}`: the links of this bench are {}", names()))
+        };
+        self.link.as_ref().map(|links| links.iter().map(parse).collect()).transpose()
+    }
+
+    /// Returns the chosen rivals of a bench.
+    fn rivals(&self, known: &[&str]) -> anyhow::Result<Option<Vec<String>>> {
+        let wrong = self.rival.iter().flatten().find(|name| *name != "none" && !known.contains(&name.as_str()));
+        if let Some(name) = wrong {
+            bail!("`--rival {name}`: the rivals of this bench are {}, none", known.join(", "));
+        }
+        Ok(self.rival.clone())
     }
 }
 
@@ -91,6 +105,9 @@ enum Bench {
     Bus,
     /// Remote driving: frames of one to four cameras over a lossy link, with rivals, the floor and the paper's tables. Needs root.
     Drive,
+    /// ROS over MQTT: lidar scans and point clouds to the cloud and back, measured as mqtt_client, with rivals and floors of the same run.
+    /// Needs root.
+    Bridge,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -116,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 impl Arguments {
     /// Returns the state file of a run, or `None` if it is not resumable.
     fn state(&self) -> Option<PathBuf> {
-        if !matches!(self.bench, Bench::Bus | Bench::Drive) {
+        if matches!(self.bench, Bench::Its) {
             return None;
         }
         let next_to_json = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
@@ -128,19 +145,32 @@ impl Arguments {
         bus::Options { rivals: Some(self.rivals_folder()), state: self.state(), ..options }
     }
 
-    fn drive_options(&self) -> drive::Options {
+    fn drive_options(&self) -> anyhow::Result<drive::Options> {
         let options = if self.full { drive::Options::full() } else { drive::Options::default() };
-        let chosen = self.drive.is_used();
-        drive::Options {
-            frames: self.drive.frames.unwrap_or(options.frames),
-            links: self.drive.link.clone(),
-            cameras: self.drive.cameras.clone(),
-            only: self.drive.rival.clone(),
+        let CellArguments { cameras, frames, .. } = &self.cells;
+        Ok(drive::Options {
+            frames: frames.unwrap_or(options.frames),
+            links: self.cells.links(&drive::links(), Profile::name)?,
+            cameras: cameras.clone(),
+            only: self.cells.rivals(&drive::rivals())?,
             rivals: Some(self.rivals_folder()),
             state: self.state(),
-            limit: (!self.full && !chosen).then_some(DRIVE_TIME_MAX),
+            limit: (!self.full && !self.cells.is_used()).then_some(TIME_MAX),
             ..options
-        }
+        })
+    }
+
+    fn bridge_options(&self) -> anyhow::Result<bridge::Options> {
+        let options = if self.full { bridge::Options::full() } else { bridge::Options::default() };
+        Ok(bridge::Options {
+            messages: self.cells.messages.unwrap_or(options.messages),
+            links: self.cells.links(&bridge::Link::ALL, bridge::Link::name)?,
+            only: self.cells.rivals(&bridge::rivals())?,
+            rivals: Some(self.rivals_folder()),
+            state: self.state(),
+            limit: (!self.full && !self.cells.is_used()).then_some(TIME_MAX),
+            ..options
+        })
     }
 
     fn rivals_folder(&self) -> PathBuf {
@@ -155,24 +185,38 @@ pub(crate) fn run_end() -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Runs a node of `bench bridge`.
+pub(crate) fn run_node() -> anyhow::Result<ExitCode> {
+    bridge::run_node().context("cannot answer the bench")?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}", path.display())
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    Ok(match arguments.bench {
-        Bench::Its if arguments.rivals.rivals.is_some() || arguments.rivals.resume.is_some() => {
-            bail!("`--rivals` and `--resume` are for `bench bus` and `bench drive`")
-        }
-        Bench::Its | Bench::Bus if arguments.drive.is_used() => {
-            bail!("`--link`, `--cameras`, `--rival` and `--frames` are for `bench drive`")
-        }
+    let Arguments { bench, rivals, cells, .. } = arguments;
+    if matches!(bench, Bench::Its) && (rivals.rivals.is_some() || rivals.resume.is_some()) {
+        bail!("`--rivals` and `--resume` are for `bench bus`, `bench drive` and `bench bridge`");
+    }
+    if matches!(bench, Bench::Its | Bench::Bus) && cells.is_used() {
+        bail!("`--link`, `--cameras`, `--rival`, `--frames` and `--messages` are for `bench drive` and `bench bridge`");
+    }
+    if matches!(bench, Bench::Drive) && cells.messages.is_some() {
+        bail!("`--messages` is for `bench bridge`");
+    }
+    if matches!(bench, Bench::Bridge) && (cells.cameras.is_some() || cells.frames.is_some()) {
+        bail!("`--cameras` and `--frames` are for `bench drive`");
+    }
+    Ok(match bench {
         Bench::Its => {
             let options = if arguments.full { its::Options::full() } else { its::Options::default() };
             its::run(&its::Options { data: Some(data_folder()), ..options })?
         }
         Bench::Bus => bus::run(&arguments.bus_options())?,
-        Bench::Drive => drive::run(&arguments.drive_options())?,
+        Bench::Drive => drive::run(&arguments.drive_options()?)?,
+        Bench::Bridge => bridge::run(&arguments.bridge_options()?)?,
     })
 }
 

@@ -79,6 +79,9 @@ enum Command {
     /// Run one end of a link for `bench drive`, which starts it.
     #[command(hide = true)]
     BenchEnd,
+    /// Run a node of `bench bridge`, which starts it.
+    #[command(hide = true)]
+    BenchNode,
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::BenchEnd => bench::run_end(),
+        Command::BenchNode => bench::run_node(),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -69,7 +69,7 @@ fn options_of_another_bench_and_unknown_names_are_refused() {
     for (arguments, problem) in [
         (&["--link", "5g"][..], "the links of this bench are ethernet, lossy-0.3, lossy-5, bursty-5, outage"),
         (&["--cameras", "5"], "5 is not in 1..=4"),
-        (&["--rival", "carrier_pigeon"], "possible values: best_effort, tcp, mqtt, cyclonedds, none"),
+        (&["--rival", "carrier_pigeon"], "the rivals of this bench are best_effort, tcp, mqtt, cyclonedds, none"),
         (&["--frames", "0"], "0 is not in 1..=100000"),
     ] {
         let output = bench(arguments);

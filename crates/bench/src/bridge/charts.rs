@@ -1,0 +1,54 @@
+//! Distributions, as Figures 4 and 5 of the paper.
+
+use super::case::{Answer, Cell, Kind, Link, Method};
+use super::figures::Figures;
+use super::outcome::Outcome;
+use crate::report::{Chart, Line};
+use crate::statistics::distribution;
+
+/// Number of points of a curve, without its tail.
+const POINTS: usize = 300;
+
+pub(super) fn charts(figures: &Figures) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for link in [Link::Host, Link::FiveG] {
+        for kind in [Kind::Scan, Kind::Cloud] {
+            let title = format!("Round trip (Figure 4), {}, {}", kind.name(), link.name());
+            let wanted = |cell: &Cell| {
+                cell.setup.link == link && cell.load.kind == kind && cell.load.percent == 100 && cell.setup.qos == 0
+            };
+            charts.push(chart(figures, title, wanted, Cell::method_label, |outcome| &outcome.round_trip));
+        }
+    }
+    let one_way =
+        |cell: &Cell| cell.setup.method == Method::Ros1 && cell.setup.qos == 0 && cell.load.kind == Kind::Scan;
+    let of_links = |cell: &Cell| one_way(cell) && matches!(cell.load.percent, 0 | 100);
+    let name = |cell: &Cell| format!("{}, {} %", cell.setup.link.name(), cell.load.percent);
+    charts.push(chart(figures, "One way (Figure 5), scan".to_owned(), of_links, name, |outcome| &outcome.one_way));
+    charts.retain(|chart| !chart.lines.is_empty());
+    charts
+}
+
+fn chart(
+    figures: &Figures,
+    title: String,
+    wanted: impl Fn(&Cell) -> bool,
+    name: impl Fn(&Cell) -> String,
+    samples: fn(&Outcome) -> &Vec<u64>,
+) -> Chart {
+    let line = |(cell, outcome): &(Cell, Outcome)| {
+        let micros: Vec<f64> = samples(outcome).iter().map(|nanos| *nanos as f64 / 1e3).collect();
+        let is_shown = cell.load.answer == Answer::List && wanted(cell) && !micros.is_empty();
+        is_shown.then(|| Line { name: name(cell), kind: kind(cell).to_owned(), points: distribution(&micros, POINTS) })
+    };
+    Chart { title, unit: "us".to_owned(), lines: figures.measured().filter_map(line).collect() }
+}
+
+/// Returns the class of a curve. Only one curve of a chart stands out.
+fn kind(cell: &Cell) -> &'static str {
+    match cell.setup.method {
+        Method::Ros1 => "ours",
+        method if method.is_floor() => "floor",
+        _ => "rival",
+    }
+}

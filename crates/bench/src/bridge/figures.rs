@@ -1,0 +1,139 @@
+//! The results of a run: cells with all their rounds, their floors, and figures that are computed from both.
+
+use super::case::{Answer, Cell, Compression, Encryption, Kind, Link, Load, Method, Setup};
+use super::job::HopFigures;
+use super::outcome::{Outcome, milliseconds};
+use crate::state::Measured;
+use crate::statistics::{Summary, percentile};
+
+/// The results of a run.
+pub(super) struct Figures {
+    all: Vec<(Cell, Outcome)>,
+}
+
+/// The two crossings of a message that carry the cloud, as Viaduct's nodes report them.
+#[derive(Clone, Copy)]
+pub(super) struct Crossings<'a> {
+    /// From the complete message of ROS to its last octet in the broker's socket.
+    pub(super) out: &'a HopFigures,
+    /// From the complete message of MQTT to its last octet in the socket of ROS.
+    pub(super) into: &'a HopFigures,
+}
+
+impl Crossings<'_> {
+    /// Returns the sum of a figure of both crossings in milliseconds.
+    pub(super) fn sum_ms(&self, figure: fn(&HopFigures) -> f64) -> f64 {
+        (figure(self.out) + figure(self.into)) / 1e3
+    }
+}
+
+impl Figures {
+    pub(super) fn of(cells: &[Cell], measured: &Measured<Outcome>) -> Self {
+        let mut all: Vec<(Cell, Outcome)> = Vec::new();
+        for cell in cells {
+            let Some(outcome) = measured.get(&cell.key(), cell.round.into()) else { continue };
+            let key = Cell { round: 0, ..*cell };
+            match all.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, known)) => known.join(outcome),
+                None => all.push((key, outcome.clone())),
+            }
+        }
+        Self { all }
+    }
+
+    /// Returns the measured cells.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &(Cell, Outcome)> {
+        self.all.iter().filter(|(_, outcome)| outcome.refused.is_none())
+    }
+
+    /// Returns the cell of a setup and a message with an answer of the cloud's list.
+    pub(super) fn find(&self, setup: &Setup, kind: Kind, percent: u8) -> Option<&(Cell, Outcome)> {
+        let is_it = |(cell, _): &&(Cell, Outcome)| {
+            cell.setup == *setup
+                && cell.load.kind == kind
+                && cell.load.percent == percent
+                && cell.load.answer == Answer::List
+        };
+        self.measured().find(is_it)
+    }
+
+    /// Returns the median of a floor for a message.
+    fn floor_ms(&self, setup: &Setup, load: &Load) -> Option<f64> {
+        let (_, outcome) = self.find(setup, load.kind, load.percent)?;
+        percentile(&mut milliseconds(&outcome.one_way), 500)
+    }
+
+    /// Returns the median of the path of a cell without a bridge, one way.
+    pub(super) fn path_floor_ms(&self, cell: &Cell) -> Option<f64> {
+        let Cell { setup, load, .. } = cell;
+        let host = |method| plain(method, Link::Host);
+        let mqtt = Setup { qos: setup.qos, ..plain(Method::Mqtt, setup.link) };
+        let (ros, tcp) = (host(Method::Direct), host(Method::Tcp));
+        match setup.method {
+            Method::Ros1 | Method::MqttClient | Method::MqttBridge => {
+                Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)? + self.floor_ms(&mqtt, load)?)
+            }
+            Method::InVehicle => Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)?),
+            Method::Bus => self.floor_ms(&mqtt, load),
+            Method::Direct | Method::Tcp | Method::Mqtt => None,
+        }
+    }
+
+    /// Returns what the bridges add to the path, for each message. Negative samples are kept: they are as short as the floor's median.
+    /// Over the emulated link, the jitter of the link hides the difference.
+    pub(super) fn interface_ms(&self, cell: &Cell, outcome: &Outcome) -> Option<Vec<f64>> {
+        if cell.setup.link == Link::FiveG || cell.load.answer != Answer::List {
+            return None;
+        }
+        let floor = self.path_floor_ms(cell)?;
+        Some(milliseconds(&outcome.one_way).into_iter().map(|sample| sample - floor).collect())
+    }
+
+    /// Returns notes about what was not measured, versions, and losses.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        let mut add = |note: String| {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        };
+        for (cell, outcome) in &self.all {
+            let name = cell.setup.method.label();
+            if let Some(why) = &outcome.refused {
+                add(format!("{name}, {}: not measured: {why}", cell.setup.link.name()));
+            }
+            if !outcome.version.version.is_empty() {
+                add(format!("{name} {}: {}", outcome.version.version, outcome.version.mode));
+            }
+            if let Some(broker) = &outcome.broker {
+                add(format!("broker: {broker}"));
+            }
+            let lost = outcome.sent.saturating_sub(outcome.one_way.len() as u64);
+            if lost > 0 && outcome.refused.is_none() {
+                add(format!("{}: {lost} of {} messages have not arrived", cell.key(), outcome.sent));
+            }
+            if let Some(drops) = outcome.queue_drops.filter(|drops| *drops > 0) {
+                add(format!("{}: a full queue of the emulated link dropped {drops} packets", cell.key()));
+            }
+        }
+        notes
+    }
+}
+
+/// Returns the crossings of a cell, if the nodes were started for this cell alone.
+pub(super) fn crossings<'a>(cell: &Cell, outcome: &'a Outcome) -> Option<Crossings<'a>> {
+    if cell.setup.method != Method::Ros1 || cell.load.percent != 100 || cell.load.answer != Answer::List {
+        return None;
+    }
+    Some(Crossings { out: outcome.hop(0, "ros", "mqtt")?, into: outcome.hop(1, "mqtt", "ros")? })
+}
+
+/// Returns a setup without encryption, with quality of service 0.
+pub(super) const fn plain(method: Method, link: Link) -> Setup {
+    Setup { method, link, encryption: Encryption::None, qos: 0, compression: Compression::None }
+}
+
+/// Returns the summary of times in milliseconds.
+pub(super) fn summary(nanos: &[u64]) -> Option<Summary> {
+    Summary::of(&milliseconds(nanos))
+}

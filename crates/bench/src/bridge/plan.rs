@@ -1,0 +1,180 @@
+//! The cells of a run, those that matter first.
+
+use super::Options;
+use super::case::{Answer, Cell, Compression, Encryption, Kind, Link, Load, Method, Setup};
+
+/// Rate of the messages in a default run, and that of the paper.
+const RATE_HZ: u32 = 20;
+const PAPER_RATE_HZ: u32 = 10;
+/// Rates of the sweep in a default run, and in a full one.
+const SWEEP_HZ: [u32; 7] = [10, 30, 50, 55, 56, 60, 70];
+const FULL_SWEEP_HZ: [u32; 14] = [10, 20, 30, 40, 45, 50, 52, 54, 55, 56, 58, 60, 65, 70];
+/// Rounds of the compared methods in a default run.
+const ROUNDS: u8 = 2;
+
+/// Returns the cells of a run in the order in which they are measured.
+pub(super) fn cells(options: &Options) -> Vec<Cell> {
+    let plan = Plan { rate_hz: if options.all { PAPER_RATE_HZ } else { RATE_HZ } };
+    let mut cells: Vec<Cell> = if options.all { plan.full() } else { plan.essential() };
+    cells.retain(|cell| {
+        let Setup { method, link, .. } = cell.setup;
+        let is_wanted_link = options.links.as_ref().is_none_or(|links| links.contains(&link) || method.is_floor());
+        let named = |names: &Vec<String>| names.iter().any(|name| name == method.name());
+        is_wanted_link && (!method.is_rival() || options.only.as_ref().is_none_or(named))
+    });
+    cells
+}
+
+/// Returns the names of the rivals.
+pub(super) const fn rivals() -> [&'static str; 2] {
+    [Method::MqttClient.name(), Method::MqttBridge.name()]
+}
+
+struct Plan {
+    rate_hz: u32,
+}
+
+/// A setup without encryption, with quality of service 0.
+const fn plain(method: Method, link: Link) -> Setup {
+    Setup { method, link, encryption: Encryption::None, qos: 0, compression: Compression::None }
+}
+
+impl Plan {
+    const fn load(&self, kind: Kind, percent: u8) -> Load {
+        Load { kind, percent, answer: Answer::List, rate_hz: self.rate_hz }
+    }
+
+    const fn scan(&self, percent: u8) -> Load {
+        self.load(Kind::Scan, percent)
+    }
+
+    const fn cloud(&self) -> Load {
+        self.load(Kind::Cloud, 100)
+    }
+
+    /// Returns the cells of the comparison on one host, with their floors.
+    fn comparison(&self) -> Vec<Cell> {
+        let methods = [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Direct, Method::Tcp, Method::Mqtt];
+        let mut cells = Vec::new();
+        for round in 0..ROUNDS {
+            for method in methods {
+                let of = |load| Cell { setup: plain(method, Link::Host), load, round };
+                cells.extend([self.scan(100), self.cloud()].map(of));
+            }
+        }
+        cells
+    }
+
+    /// Returns the cells of a default run, which has four minutes.
+    fn essential(&self) -> Vec<Cell> {
+        let mut cells = self.comparison();
+        let mut add = |setup: Setup, loads: &[Load]| {
+            cells.extend(loads.iter().map(|load| Cell { setup, load: *load, round: 0 }));
+        };
+        let (scan, cloud) = (self.scan(100), self.cloud());
+        let host = plain(Method::Ros1, Link::Host);
+        let small = [0, 25, 50, 75].map(|percent| self.scan(percent));
+        // Table V, and the link with which the paper measured.
+        add(plain(Method::Ros1, Link::FiveG), &[self.scan(0), scan, cloud]);
+        add(plain(Method::Ros1, Link::Ethernet), &[self.scan(0), scan, cloud]);
+        add(plain(Method::MqttClient, Link::FiveG), &[scan, cloud]);
+        add(plain(Method::MqttBridge, Link::FiveG), &[scan, cloud]);
+        // Tables II, III and IV.
+        for encryption in [Encryption::Tls, Encryption::MutualTls] {
+            add(Setup { encryption, ..host }, &[scan, cloud]);
+        }
+        for qos in [1, 2] {
+            add(Setup { qos, ..host }, &[scan, cloud]);
+            add(Setup { qos, ..plain(Method::Mqtt, Link::Host) }, &[scan, cloud]);
+            add(Setup { qos, ..plain(Method::Ros1, Link::FiveG) }, &[scan]);
+        }
+        add(host, &small);
+        for method in [Method::Direct, Method::Tcp, Method::Mqtt] {
+            add(plain(method, Link::Host), &small);
+        }
+        for link in [Link::Ethernet, Link::FiveG] {
+            add(plain(Method::Mqtt, link), &[self.scan(0), scan, cloud]);
+        }
+        add(plain(Method::Bus, Link::Host), &[scan, cloud]);
+        add(plain(Method::InVehicle, Link::Host), &[scan, cloud]);
+        // The paper's break point.
+        let sweep = SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..scan });
+        add(plain(Method::Ros1, Link::FiveG), &sweep);
+        cells
+    }
+
+    /// Returns every cell.
+    fn full(&self) -> Vec<Cell> {
+        let mut cells = self.comparison();
+        let mut add = |setup: Setup, loads: &[Load]| {
+            for load in loads {
+                let cell = Cell { setup, load: *load, round: 0 };
+                if !cells.contains(&cell) {
+                    cells.push(cell);
+                }
+            }
+        };
+        let loads = [self.scan(0), self.scan(25), self.scan(50), self.scan(75), self.scan(100), self.cloud()];
+        for link in Link::ALL {
+            for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Bus, Method::Mqtt] {
+                for encryption in [Encryption::None, Encryption::Tls, Encryption::MutualTls] {
+                    for qos in 0..=2 {
+                        let is_possible = match method {
+                            Method::MqttBridge => qos == 0,
+                            Method::Mqtt => encryption == Encryption::None,
+                            _ => true,
+                        };
+                        if is_possible {
+                            add(Setup { encryption, qos, ..plain(method, link) }, &loads);
+                        }
+                    }
+                }
+            }
+            add(plain(Method::Tcp, link), &loads);
+        }
+        add(plain(Method::Direct, Link::Host), &loads);
+        add(plain(Method::InVehicle, Link::Host), &loads);
+        for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge] {
+            let sweep = FULL_SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..self.scan(100) });
+            add(plain(method, Link::FiveG), &sweep);
+        }
+        cells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_default_run_fits_into_four_minutes() {
+        let options = Options::default();
+        let cells = cells(&options);
+        let seconds: f64 = cells.iter().map(|cell| options.duration(cell).as_secs_f64()).sum();
+        assert!(seconds < 235.0, "{} cells need {seconds} s", cells.len());
+    }
+
+    #[test]
+    fn each_cell_of_a_run_has_a_key_of_its_own() {
+        for options in [Options::default(), Options::full()] {
+            let cells = cells(&options);
+            let keys: BTreeSet<(String, u8)> = cells.iter().map(|cell| (cell.key(), cell.round)).collect();
+            assert_eq!(keys.len(), cells.len());
+        }
+    }
+
+    #[test]
+    fn links_and_rivals_can_be_chosen() {
+        let options =
+            Options { links: Some(vec![Link::Ethernet]), only: Some(vec!["mqtt_client".into()]), ..Options::full() };
+        let cells = cells(&options);
+        let others = cells.iter().filter(|cell| !cell.setup.method.is_floor());
+        assert!(
+            others.clone().all(|cell| cell.setup.link == Link::Ethernet && cell.setup.method != Method::MqttBridge)
+        );
+        assert!(others.clone().any(|cell| cell.setup.method == Method::MqttClient));
+        assert!(cells.iter().any(|cell| cell.setup.method == Method::Direct), "the floor of the same run");
+    }
+}

@@ -1,0 +1,68 @@
+//! The rows of the report.
+
+use serde_json::{Value, json};
+
+use super::case::{Cell, Method};
+use super::figures::{Figures, crossings};
+use super::job::HopFigures;
+use super::outcome::{Outcome, milliseconds};
+use super::paper;
+use crate::report::Row;
+
+pub(super) fn rows(figures: &Figures) -> Vec<Row> {
+    let mut rows: Vec<Row> = figures.measured().flat_map(|(cell, outcome)| of_cell(figures, cell, outcome)).collect();
+    rows.extend(paper::rows());
+    rows
+}
+
+fn of_cell(figures: &Figures, cell: &Cell, outcome: &Outcome) -> Vec<Row> {
+    let is_ours = cell.setup.method.name() == "viaduct";
+    let name = |part: &str| {
+        if is_ours { format!("viaduct.{part}") } else { cell.setup.method.name().to_owned() }
+    };
+    let mut rows = vec![row(&name("total"), &cell.params("one_way"), milliseconds(&outcome.one_way), outcome.sent)];
+    if !outcome.round_trip.is_empty() && cell.setup.method != Method::Bus {
+        rows.push(row(&name("total"), &cell.params("rtt"), milliseconds(&outcome.round_trip), outcome.sent));
+    }
+    if let Some(samples) = figures.interface_ms(cell, outcome) {
+        let params = with(cell.params("interface"), "by", "outside");
+        rows.push(row(&name("interface"), &params, samples, outcome.sent));
+    }
+    if let Some(crossings) = crossings(cell, outcome) {
+        let params = with(cell.params("interface"), "by", "stamps");
+        // Percentiles of a sum are not the sums of percentiles.
+        let empty = Row::empty("viaduct.interface", &params, "ms");
+        rows.push(Row { n: crossings.out.n, mean: Some(crossings.sum_ms(|hop| hop.mean_us)), ..empty });
+        for (stage, hop) in [("vehicle_interface_out", crossings.out), ("cloud_interface_in", crossings.into)] {
+            rows.push(of_hop(&with(cell.params("stage"), "stage", stage), hop));
+        }
+    }
+    rows
+}
+
+fn with(mut params: Value, key: &str, value: &str) -> Value {
+    params[key] = json!(value);
+    params
+}
+
+/// Returns the row of a hop of a node. The node has a histogram and no samples.
+fn of_hop(params: &Value, hop: &HopFigures) -> Row {
+    let ms = |value: f64| Some(value / 1e3);
+    Row {
+        n: hop.n,
+        min: ms(hop.min_us),
+        p50: ms(hop.p50_us),
+        p99: ms(hop.p99_us),
+        p999: ms(hop.p999_us),
+        max: ms(hop.max_us),
+        mean: ms(hop.mean_us),
+        sd: ms(hop.sd_us),
+        ..Row::empty("viaduct.stage", params, "ms")
+    }
+}
+
+/// Returns a row of latencies in milliseconds, of `sent` messages.
+fn row(name: &str, params: &Value, samples: Vec<f64>, sent: u64) -> Row {
+    let lost = sent.saturating_sub(samples.len() as u64);
+    Row { unit: "ms".to_owned(), n: sent, ..Row::latencies(name, params, samples, lost) }
+}

@@ -1,0 +1,351 @@
+//! The tables of the report: paper, ours, rivals and floor.
+
+use super::case::{Answer, Cell, Encryption, Kind, Link, Method, Setup};
+use super::figures::{Figures, crossings, plain, summary};
+use super::outcome::Outcome;
+use super::paper::{self, STABLE_HZ, STAGES, Sums};
+use crate::report::{Section, figure};
+use crate::statistics::Summary;
+
+/// Limits of the sum of both crossings, in milliseconds.
+const CROSSINGS_MS: [(Kind, f64); 2] = [(Kind::Scan, 0.3), (Kind::Cloud, 1.8)];
+/// Limit of the median from ROS to ROS on one host, in milliseconds.
+const HOST_MS: f64 = 4.0;
+/// Least ratio of the interface time of mqtt_bridge to ours.
+const RATIO_MIN: f64 = 3.0;
+
+/// Returns the tables.
+pub(super) fn sections(figures: &Figures) -> Vec<Section> {
+    let mut sections = vec![
+        compared(figures, Link::Host),
+        stages(figures),
+        encryption(figures),
+        qos(figures),
+        sizes(figures),
+        one_way(figures),
+        compared(figures, Link::FiveG),
+        rates(figures),
+        bounds(figures),
+    ];
+    sections.retain(|section| !section.rows.is_empty());
+    sections
+}
+
+fn words(columns: &[&str]) -> Vec<String> {
+    columns.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn p50(nanos: &[u64]) -> Option<f64> {
+    summary(nanos).map(|summary| summary.p50)
+}
+
+/// Returns the median of what the bridges of a cell add to the path.
+fn interface_p50(figures: &Figures, (cell, outcome): &(Cell, Outcome)) -> Option<f64> {
+    Summary::of(&figures.interface_ms(cell, outcome)?).map(|summary| summary.p50)
+}
+
+/// Returns all methods over a link.
+fn compared(figures: &Figures, link: Link) -> Section {
+    let mut rows = Vec::new();
+    for kind in [Kind::Scan, Kind::Cloud] {
+        let methods = [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Bus, Method::InVehicle];
+        let floors = [Method::Direct, Method::Tcp, Method::Mqtt];
+        let cells =
+            methods.into_iter().chain(floors).filter_map(|method| figures.find(&plain(method, link), kind, 100));
+        let ours = figures.find(&plain(Method::Ros1, link), kind, 100);
+        rows.extend(cells.map(|cell| compared_cells(figures, cell, ours)));
+    }
+    Section {
+        title: format!("Methods over the link `{}`, no encryption, QoS 0, ms", link.name()),
+        columns: words(&[
+            "method", "message", "n", "lost", "one way p50", "p99", "floor", "interface", "/ours", "round trip p50", "p99", "max",
+        ]),
+        words: 2,
+        rows,
+        about: "one way: from the publication at the vehicle to the callback in the cloud; floor: median of the same path without \
+                bridges; interface: median of one way minus floor, both crossings; /ours: interface over that of viaduct ros1"
+            .to_owned(),
+    }
+}
+
+fn compared_cells(figures: &Figures, measured: &(Cell, Outcome), ours: Option<&(Cell, Outcome)>) -> Vec<String> {
+    let (cell, outcome) = measured;
+    let (there, back) = (summary(&outcome.one_way), summary(&outcome.round_trip));
+    let pick = |summary: Option<Summary>, pick: fn(&Summary) -> f64| figure(summary.as_ref().map(pick));
+    let interface = interface_p50(figures, measured);
+    let ratio = ours.and_then(|ours| interface_p50(figures, ours)).zip(interface).map(|(ours, theirs)| theirs / ours);
+    let lost = outcome.sent.saturating_sub(outcome.one_way.len() as u64);
+    vec![
+        cell.setup.method.label().to_owned(),
+        cell.load.kind.name().to_owned(),
+        outcome.sent.to_string(),
+        lost.to_string(),
+        pick(there, |summary| summary.p50),
+        pick(there, |summary| summary.p99),
+        figure(figures.path_floor_ms(cell)),
+        figure(interface),
+        figure(ratio.filter(|_| cell.setup.method.is_rival())),
+        pick(back, |summary| summary.p50),
+        pick(back, |summary| summary.p99),
+        pick(back, |summary| summary.max),
+    ]
+}
+
+/// Returns the stages of Table I with those that were measured over the emulated 5G link.
+fn stages(figures: &Figures) -> Section {
+    let [ours, client, bridge] = [Method::Ros1, Method::MqttClient, Method::MqttBridge]
+        .map(|method| figures.find(&plain(method, Link::FiveG), Kind::Scan, 100));
+    if ours.is_none() && client.is_none() && bridge.is_none() {
+        return Section::default();
+    }
+    let mean = |cell: Option<&(Cell, Outcome)>, samples: fn(&Outcome) -> &Vec<u64>| {
+        cell.and_then(|(_, outcome)| summary(samples(outcome))).map(|summary| summary.mean)
+    };
+    let stamps = |stage: &str| {
+        let (cell, outcome) = ours?;
+        let crossings = crossings(cell, outcome)?;
+        match stage {
+            "vehicle_interface_out" => Some(crossings.out.mean_us / 1e3),
+            "cloud_interface_in" => Some(crossings.into.mean_us / 1e3),
+            _ => None,
+        }
+    };
+    let cells =
+        |name: &str, [client_paper, bridge_paper, overlay, in_vehicle]: [Option<f64>; 4], here: [Option<f64>; 3]| {
+            let mut cells = vec![name.to_owned()];
+            cells.extend([client_paper, bridge_paper, overlay, in_vehicle].into_iter().chain(here).map(figure));
+            cells
+        };
+    let mut rows: Vec<Vec<String>> =
+        STAGES.iter().map(|(stage, published)| cells(stage, *published, [stamps(stage), None, None])).collect();
+    let all = |samples| [mean(ours, samples), mean(client, samples), mean(bridge, samples)];
+    rows.push(cells("one way, vehicle to cloud", [None; 4], all(|outcome| &outcome.one_way)));
+    rows.push(cells("round trip without detection", [None; 4], all(|outcome| &outcome.round_trip)));
+    Section {
+        title: "Table I: stages over 5G, whole scans, means in ms".to_owned(),
+        columns: words(&[
+            "stage", "paper mqtt_client", "paper mqtt_bridge", "paper overlay", "paper in-vehicle", "ours", "mqtt_client", "mqtt_bridge",
+        ]),
+        words: 1,
+        rows,
+        about: "ours by stage: as the nodes report them; this run has no detection, so its round trip is from ROS to ROS with the list \
+                that the cloud returns at once"
+            .to_owned(),
+    }
+}
+
+/// Columns of Tables II to IV.
+fn sums_columns(first: &str) -> Vec<String> {
+    words(&[
+        first,
+        "message",
+        "paper interfaces",
+        "paper link",
+        "ours interface",
+        "ours one way",
+        "ours 5g one way",
+        "ours 5g round trip",
+        "floor",
+    ])
+}
+
+const SUMS_ABOUT: &str = "paper: means, four crossings of the interfaces, and both ways between vehicle and cloud; ours: medians; \
+                          interface: both crossings that carry the cloud on one host, one way minus floor; floor: the same path without \
+                          bridges and without encryption";
+
+/// Returns a row of Tables II to IV.
+fn sums_cells(
+    figures: &Figures,
+    first: &str,
+    host: &Setup,
+    (kind, percent): (Kind, u8),
+    paper: Option<Sums>,
+) -> Option<Vec<String>> {
+    let on_host = figures.find(host, kind, percent);
+    let over_5g = figures.find(&Setup { link: Link::FiveG, ..*host }, kind, percent);
+    on_host.or(over_5g)?;
+    let one_way = |cell: Option<&(Cell, Outcome)>| cell.and_then(|(_, outcome)| p50(&outcome.one_way));
+    Some(vec![
+        first.to_owned(),
+        format!("{} {percent} %", kind.name()),
+        figure(paper.map(|sums| sums.interfaces)),
+        figure(paper.map(|sums| sums.link)),
+        figure(on_host.and_then(|cell| interface_p50(figures, cell))),
+        figure(one_way(on_host)),
+        figure(one_way(over_5g)),
+        figure(over_5g.and_then(|(_, outcome)| p50(&outcome.round_trip))),
+        figure(on_host.and_then(|(cell, _)| figures.path_floor_ms(cell))),
+    ])
+}
+
+const MESSAGES: [(Kind, u8); 2] = [(Kind::Scan, 100), (Kind::Cloud, 100)];
+
+fn encryption(figures: &Figures) -> Section {
+    let rows = [Encryption::None, Encryption::Tls, Encryption::MutualTls].into_iter().flat_map(|encryption| {
+        let setup = Setup { encryption, ..plain(Method::Ros1, Link::Host) };
+        let published = paper::ENCRYPTION.iter().find(|(name, _)| *name == encryption.name()).map(|(_, sums)| *sums);
+        MESSAGES.into_iter().filter_map(move |message| {
+            sums_cells(figures, encryption.name(), &setup, message, published.filter(|_| message.0 == Kind::Scan))
+        })
+    });
+    Section {
+        title: "Table II: encryption, ms".to_owned(),
+        columns: sums_columns("encryption"),
+        words: 2,
+        rows: rows.collect(),
+        about: SUMS_ABOUT.to_owned(),
+    }
+}
+
+fn qos(figures: &Figures) -> Section {
+    let rows = (0_u8..).zip(paper::QOS).flat_map(|(qos, published)| {
+        let setup = Setup { qos, ..plain(Method::Ros1, Link::Host) };
+        MESSAGES.into_iter().filter_map(move |message| {
+            let published = Some(published).filter(|_| message.0 == Kind::Scan);
+            sums_cells(figures, &format!("QoS {qos}"), &setup, message, published)
+        })
+    });
+    Section {
+        title: "Table III: quality of service, ms".to_owned(),
+        columns: sums_columns("QoS"),
+        words: 2,
+        rows: rows.collect(),
+        about: SUMS_ABOUT.to_owned(),
+    }
+}
+
+fn sizes(figures: &Figures) -> Section {
+    let rows = paper::SIZES.iter().filter_map(|(name, percent, sums)| {
+        let kind = if *name == Kind::Scan.name() { Kind::Scan } else { Kind::Cloud };
+        sums_cells(figures, name, &plain(Method::Ros1, Link::Host), (kind, *percent), Some(*sums))
+    });
+    Section {
+        title: "Table IV: size and type of the data, ms".to_owned(),
+        columns: sums_columns("type"),
+        words: 2,
+        rows: rows.collect(),
+        about: format!("{SUMS_ABOUT}; the paper measured 0 % with QoS 1"),
+    }
+}
+
+/// Returns Table V with the links of this run.
+fn one_way(figures: &Figures) -> Section {
+    let mut rows = Vec::new();
+    for link in [Link::FiveG, Link::Ethernet, Link::Host] {
+        for percent in [0, 100] {
+            let published = paper::ONE_WAY.iter().find(|(name, share, _)| *name == link.name() && *share == percent);
+            let measured = figures.find(&plain(Method::Ros1, link), Kind::Scan, percent);
+            rows.extend(published.map(|(.., values)| {
+                let mut cells = vec!["paper mqtt_client".to_owned(), link.name().to_owned(), format!("{percent} %")];
+                cells.extend(values.map(|value| figure(Some(value))));
+                cells.push(String::new());
+                cells
+            }));
+            rows.extend(measured.map(|measured| one_way_cells(figures, measured)));
+        }
+    }
+    Section {
+        title: "Table V: one way from the vehicle to the cloud, scans, ms".to_owned(),
+        columns: words(&["row", "link", "size", "mean", "median", "min", "max", "sd", "floor"]),
+        words: 3,
+        rows,
+        about: "paper: half of the round trip between vehicle and broker, Ethernet by cable; ours: from ROS to ROS, Ethernet by a pair of \
+                virtual devices without a limit of the rate"
+            .to_owned(),
+    }
+}
+
+fn one_way_cells(figures: &Figures, (cell, outcome): &(Cell, Outcome)) -> Vec<String> {
+    let summary = summary(&outcome.one_way);
+    let pick = |pick: fn(&Summary) -> f64| figure(summary.as_ref().map(pick));
+    vec![
+        cell.setup.method.label().to_owned(),
+        cell.setup.link.name().to_owned(),
+        format!("{} %", cell.load.percent),
+        pick(|summary| summary.mean),
+        pick(|summary| summary.p50),
+        pick(|summary| summary.min),
+        pick(|summary| summary.max),
+        pick(|summary| summary.sd),
+        figure(figures.path_floor_ms(cell)),
+    ]
+}
+
+/// Returns the sweep of the rate, with the scan in both directions.
+fn rates(figures: &Figures) -> Section {
+    let is_swept = |(cell, _): &&(Cell, Outcome)| cell.load.answer == Answer::Same;
+    let row = |(cell, outcome): &(Cell, Outcome)| {
+        let summary = summary(&outcome.round_trip);
+        let pick = |pick: fn(&Summary) -> f64| figure(summary.as_ref().map(pick));
+        let octets = f64::from(cell.load.rate_hz) * cell.load.octets() as f64 / 1e6;
+        let lost = outcome.sent.saturating_sub(outcome.round_trip.len() as u64);
+        let paper = if cell.load.rate_hz <= STABLE_HZ { "stable" } else { "unstable" };
+        vec![
+            cell.setup.method.label().to_owned(),
+            cell.load.rate_hz.to_string(),
+            paper.to_owned(),
+            figure(Some(octets)),
+            outcome.sent.to_string(),
+            lost.to_string(),
+            pick(|summary| summary.p50),
+            pick(|summary| summary.p99),
+            pick(|summary| summary.max),
+            pick(|summary| summary.sd),
+        ]
+    };
+    Section {
+        title: "Rate over 5G: the whole scan there and back, ms".to_owned(),
+        columns: words(&["method", "Hz", "paper", "MB/s", "n", "lost", "round trip p50", "p99", "max", "sd"]),
+        words: 1,
+        rows: figures.measured().filter(is_swept).map(row).collect(),
+        about: format!(
+            "the paper's link carries {STABLE_HZ} Hz and becomes unstable at {} Hz; MB/s: in each direction",
+            STABLE_HZ + 1
+        ),
+    }
+}
+
+/// Returns the targets and what this run has reached.
+fn bounds(figures: &Figures) -> Section {
+    let mut rows = Vec::new();
+    let mut bound = |what: &str, message: &str, target: String, reached: f64, met: bool| {
+        let met = if met { "met" } else { "missed" };
+        rows.push(vec![what.to_owned(), message.to_owned(), target, figure(Some(reached)), met.to_owned()]);
+    };
+    let host = |method| plain(method, Link::Host);
+    for (kind, most) in CROSSINGS_MS {
+        let Some(ours) = figures.find(&host(Method::Ros1), kind, 100) else { continue };
+        let target = format!("at most {most} ms");
+        if let Some(crossings) = crossings(&ours.0, &ours.1) {
+            let sum = crossings.sum_ms(|hop| hop.p50_us);
+            bound("both crossings, sum of medians by stamps", kind.name(), target.clone(), sum, sum <= most);
+        }
+        if let Some(interface) = interface_p50(figures, ours) {
+            bound("both crossings, median from outside", kind.name(), target, interface, interface <= most);
+        }
+        let theirs = figures.find(&host(Method::MqttBridge), kind, 100).and_then(|cell| interface_p50(figures, cell));
+        if let Some((theirs, ours)) = theirs.zip(interface_p50(figures, ours)) {
+            let (target, ratio) = (format!("at least {RATIO_MIN}"), theirs / ours);
+            bound("interface of mqtt_bridge over ours", kind.name(), target, ratio, ratio >= RATIO_MIN);
+        }
+    }
+    let cloud = figures.find(&host(Method::Ros1), Kind::Cloud, 100);
+    if let Some(median) = cloud.and_then(|(_, outcome)| p50(&outcome.one_way)) {
+        bound(
+            "ROS to MQTT to ROS on one host, median",
+            "cloud",
+            format!("at most {HOST_MS} ms"),
+            median,
+            median <= HOST_MS,
+        );
+    }
+    Section {
+        title: "Bounds".to_owned(),
+        columns: words(&["bound", "message", "target", "reached", "met"]),
+        words: 3,
+        rows,
+        about: "by stamps: from the complete message of ROS to its last octet in the broker's socket, and from the complete message of \
+                MQTT to its last octet in the socket of ROS"
+            .to_owned(),
+    }
+}
