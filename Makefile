@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build build-ros2 setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full rivals dashboard build build-ros2 setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -37,7 +37,7 @@ lint:  ## Check formatting and run clippy, without warnings
 fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
-bench: bench-its bench-bus bench-drive  ## Run all benches
+bench: bench-its bench-bus bench-drive bench-bridge  ## Run all benches
 
 bench-its: build  ## Measure C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
@@ -53,6 +53,12 @@ bench-drive: build rivals  ## Measure remote driving over emulated links, with r
 
 bench-drive-full: build rivals  ## Measure remote driving with the paper's 10,000 frames per camera, for days; resumes an interrupted run
 	$(AS_ROOT) $(VIADUCT) bench drive --full --json bench-drive-full.json
+
+bench-bridge: build rivals  ## Measure ROS over MQTT, with rivals and the paper's tables; needs root (writes bench-bridge.json and .html)
+	$(AS_ROOT) $(VIADUCT) bench bridge --json bench-bridge.json --html bench-bridge.html
+
+bench-bridge-full: build rivals  ## Measure ROS over MQTT with the paper's 600 messages per cell, for two days; resumes an interrupted run
+	$(AS_ROOT) $(VIADUCT) bench bridge --full --json bench-bridge-full.json --html bench-bridge-full.html
 
 rivals:  ## Build the programs that the benches compare Viaduct with, as far as possible
 	-@scripts/setup rivals

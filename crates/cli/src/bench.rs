@@ -65,7 +65,7 @@ struct CellArguments {
     /// Frames of each camera in each cell (`drive`), 1 to 100000 [default: 80; with `--full`, 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
-    /// Messages of each cell (`bridge`), 1 to 100000 [default: 40; with `--full`, 600].
+    /// Messages of each cell (`bridge`), 1 to 100000 [default: 30; with `--full`, 600].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     messages: Option<u32>,
 }

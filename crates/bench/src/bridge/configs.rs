@@ -27,6 +27,11 @@ pub(super) const fn name(end: End) -> &'static str {
     }
 }
 
+/// Returns the name of a component, which identifies it in the hops of a message.
+fn component(end: End, part: &str) -> String {
+    format!("{}_{part}", if end == End::A { "v" } else { "c" })
+}
+
 /// Returns the topics that an end sends, and those that it receives.
 const fn topics(end: End) -> (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]) {
     match end {
@@ -42,10 +47,11 @@ pub(super) fn ros1_node(end: End, setup: &Setup, master: &str, broker: &Broker) 
     let mut text = format!("node: {own}\ncomponents:\n");
     let subscriptions = sent.iter().map(|(topic, _)| (format!("/{own}/{topic}"), format!("ros/{topic}")));
     let publications = received.iter().map(|(topic, _)| (format!("ros/{topic}"), format!("/{own}/{topic}")));
-    write_ros(&mut text, master, subscriptions, publications);
+    write_ros(&mut text, end, master, subscriptions, publications);
     let routes = sent.iter().map(|(topic, _)| (format!("ros/{topic}"), format!("bench/{topic}")));
     let inbound = received.iter().map(|(topic, _)| (format!("bench/{topic}"), format!("ros/{topic}")));
-    write_bridge(&mut text, setup, broker, routes, inbound);
+    write_bridge(&mut text, (end, "up"), setup, broker, ("routes", routes));
+    write_bridge(&mut text, (end, "down"), setup, broker, ("inbound", inbound));
     text
 }
 
@@ -60,7 +66,7 @@ pub(super) fn in_vehicle_node(master: &str) -> String {
     };
     let subscriptions = ways().map(|((topic, _), from, _)| (format!("/{from}/{topic}"), format!("ros/{topic}")));
     let publications = ways().map(|((topic, _), _, to)| (format!("ros/{topic}"), format!("/{to}/{topic}")));
-    write_ros(&mut text, master, subscriptions, publications);
+    write_ros(&mut text, End::A, master, subscriptions, publications);
     text
 }
 
@@ -68,7 +74,6 @@ pub(super) fn in_vehicle_node(master: &str) -> String {
 pub(super) fn bus_node(end: End, setup: &Setup, broker: &Broker, octets: usize, rate_hz: u32) -> String {
     let mut text = format!("node: {}\ncomponents:\n", name(end));
     let route = || std::iter::once((BUS_TOPIC.to_owned(), format!("bench/{BUS_TOPIC}")));
-    let none = std::iter::empty::<(String, String)>;
     if end == End::A {
         // A point of the generator has 16 octets.
         let octets = octets.next_multiple_of(16);
@@ -76,34 +81,38 @@ pub(super) fn bus_node(end: End, setup: &Setup, broker: &Broker, octets: usize, 
             text,
             "  lidar: {{ kind: generator, settings: {{ topic: {BUS_TOPIC}, octets: {octets}, rate_hz: {rate_hz} }} }}"
         );
-        write_bridge(&mut text, setup, broker, route(), none());
+        write_bridge(&mut text, (end, "up"), setup, broker, ("routes", route()));
     } else {
-        write_bridge(&mut text, setup, broker, none(), route().map(|(from, to)| (to, from)));
+        write_bridge(&mut text, (end, "down"), setup, broker, ("inbound", route().map(|(from, to)| (to, from))));
     }
     text
 }
 
 fn write_ros(
     text: &mut String,
+    end: End,
     master: &str,
     subscriptions: impl Iterator<Item = (String, String)>,
     publications: impl Iterator<Item = (String, String)>,
 ) {
-    let _ = write!(text, "  ros:\n    kind: ros1_node\n    settings:\n      master: {master}\n");
+    let name = component(end, "ros");
+    let _ = write!(text, "  {name}:\n    kind: ros1_node\n    settings:\n      master: {master}\n");
     write_pairs(text, "subscriptions", subscriptions, "");
     write_pairs(text, "publications", publications, "");
 }
 
+/// Writes a bridge with the routes of one direction.
 fn write_bridge(
     text: &mut String,
+    (end, part): (End, &str),
     setup: &Setup,
     broker: &Broker,
-    routes: impl Iterator<Item = (String, String)>,
-    inbound: impl Iterator<Item = (String, String)>,
+    (key, routes): (&str, impl Iterator<Item = (String, String)>),
 ) {
     let scheme = if broker.certificates.is_some() { "mqtts" } else { "mqtt" };
-    let Broker { host, port, certificates, .. } = broker;
-    let _ = write!(text, "  mqtt:\n    kind: mqtt_bridge\n    settings:\n      broker: \"{scheme}://{host}:{port}\"\n");
+    let (name, Broker { host, port, certificates, .. }) = (component(end, part), broker);
+    let address = format!("{scheme}://{host}:{port}");
+    let _ = write!(text, "  {name}:\n    kind: mqtt_bridge\n    settings:\n      broker: \"{address}\"\n");
     if let Some(certificates) = certificates {
         let own = certificates
             .client()
@@ -111,9 +120,7 @@ fn write_bridge(
         let (authority, own) = (certificates.authority(), own.unwrap_or_default());
         let _ = writeln!(text, "      tls: {{ ca_file: {authority:?}{own} }}");
     }
-    let more = format!(", encoding: native, qos: {}", setup.qos);
-    write_pairs(text, "routes", routes, &more);
-    write_pairs(text, "inbound", inbound, &more);
+    write_pairs(text, key, routes, &format!(", encoding: native, qos: {}", setup.qos));
 }
 
 /// Writes a list of `{ from, to }`, if it has entries.

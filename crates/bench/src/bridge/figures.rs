@@ -11,19 +11,32 @@ pub(super) struct Figures {
     all: Vec<(Cell, Outcome)>,
 }
 
-/// The two crossings of a message that carry the cloud, as Viaduct's nodes report them.
-#[derive(Clone, Copy)]
-pub(super) struct Crossings<'a> {
-    /// From the complete message of ROS to its last octet in the broker's socket.
-    pub(super) out: &'a HopFigures,
-    /// From the complete message of MQTT to its last octet in the socket of ROS.
-    pub(super) into: &'a HopFigures,
+/// A stage of the path, as Viaduct's nodes report it: one hop, or several that follow each other.
+pub(super) struct Stage<'a> {
+    pub(super) name: &'static str,
+    pub(super) hops: Vec<&'a HopFigures>,
 }
 
-impl Crossings<'_> {
-    /// Returns the sum of a figure of both crossings in milliseconds.
+/// Stages by the names of the paper: the node that reports it (0: the vehicle's, 1: the cloud's), and its hops. A crossing out of ROS
+/// begins with the complete message of ROS and ends with its last octet in the broker's socket; a crossing into ROS begins with the
+/// complete message of MQTT and ends with its last octet in the socket of ROS. The way between begins before the first octet is
+/// written.
+type Hop = (&'static str, &'static str);
+const STAGES: [(&str, usize, &[Hop]); 6] = [
+    ("vehicle_interface_out", 0, &[("origin", "v_up")]),
+    ("vehicle_to_cloud", 1, &[("v_up", "c_down")]),
+    ("cloud_interface_in", 1, &[("c_down", "c_down"), ("c_down", "c_ros"), ("c_ros", "c_ros")]),
+    ("cloud_interface_out", 1, &[("origin", "c_up")]),
+    ("cloud_to_vehicle", 0, &[("c_up", "v_down")]),
+    ("vehicle_interface_in", 0, &[("v_down", "v_down"), ("v_down", "v_ros"), ("v_ros", "v_ros")]),
+];
+/// The crossings that carry the cloud.
+pub(super) const CROSSINGS: [&str; 2] = ["vehicle_interface_out", "cloud_interface_in"];
+
+impl Stage<'_> {
+    /// Returns the sum of a figure of all hops in milliseconds.
     pub(super) fn sum_ms(&self, figure: fn(&HopFigures) -> f64) -> f64 {
-        (figure(self.out) + figure(self.into)) / 1e3
+        self.hops.iter().map(|hop| figure(hop)).sum::<f64>() / 1e3
     }
 }
 
@@ -120,12 +133,21 @@ impl Figures {
     }
 }
 
-/// Returns the crossings of a cell, if the nodes were started for this cell alone.
-pub(super) fn crossings<'a>(cell: &Cell, outcome: &'a Outcome) -> Option<Crossings<'a>> {
-    if cell.setup.method != Method::Ros1 || cell.load.percent != 100 || cell.load.answer != Answer::List {
-        return None;
-    }
-    Some(Crossings { out: outcome.hop(0, "ros", "mqtt")?, into: outcome.hop(1, "mqtt", "ros")? })
+/// Returns the stages of a cell, if the nodes were started for this cell alone.
+pub(super) fn stages<'a>(cell: &Cell, outcome: &'a Outcome) -> Vec<Stage<'a>> {
+    let is_alone = cell.setup.method == Method::Ros1 && cell.load.percent == 100 && cell.load.answer == Answer::List;
+    let stage = |(name, node, hops): &(&'static str, usize, &[Hop])| {
+        let hops: Option<Vec<_>> = hops.iter().map(|(from, to)| outcome.hop(*node, from, to)).collect();
+        hops.map(|hops| Stage { name, hops })
+    };
+    if is_alone { STAGES.iter().filter_map(stage).collect() } else { Vec::new() }
+}
+
+/// Returns the sum of a figure of both crossings that carry the cloud, in milliseconds.
+pub(super) fn crossings_ms(cell: &Cell, outcome: &Outcome, figure: fn(&HopFigures) -> f64) -> Option<f64> {
+    let stages = stages(cell, outcome);
+    let one = |name: &&str| stages.iter().find(|stage| stage.name == *name).map(|stage| stage.sum_ms(figure));
+    CROSSINGS.iter().map(one).sum()
 }
 
 /// Returns a setup without encryption, with quality of service 0.

@@ -46,7 +46,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use self::case::Link;
-use self::case::{Answer, Cell, Load};
+use self::case::{Answer, Cell};
 use self::content::Content;
 use self::figures::Figures;
 use self::folder::Folder;
@@ -92,10 +92,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns options for the essential cells with 40 messages each, within four minutes.
+    /// Returns options for the essential cells with 30 messages each, within four minutes.
     fn default() -> Self {
         Self {
-            messages: 40,
+            messages: 30,
             links: None,
             only: None,
             all: false,
@@ -122,27 +122,36 @@ impl Options {
         Run { commit: COMMIT.to_owned(), options }
     }
 
-    /// Returns the messages of a cell.
-    fn messages(&self, load: &Load) -> u32 {
-        if load.answer == Answer::Same { self.messages.max(load.rate_hz * SWEEP_S) } else { self.messages }
+    /// Returns the messages of a cell. A floor has half as many: it varies less, and only its median is used.
+    fn messages(&self, cell: &Cell) -> u32 {
+        match cell.load.answer {
+            Answer::Same => self.messages.max(cell.load.rate_hz * SWEEP_S),
+            Answer::List if cell.setup.method.is_floor() => self.messages.div_ceil(2),
+            Answer::List => self.messages,
+        }
     }
 
-    /// Returns the expected time of a cell.
-    fn duration(&self, cell: &Cell) -> Duration {
-        let messages = load_time(&cell.load, self.messages(&cell.load));
-        let has_probes = cell.setup.method.has_ros();
-        // The start of programs is shared by the cells of a setup.
-        messages + if has_probes { Duration::from_millis(1400) } else { Duration::from_millis(300) }
+    /// Returns the expected time of each cell: its messages, the probes before them, and the start of its programs, if it does not have
+    /// those of the cell before it.
+    fn durations(&self, cells: &[Cell]) -> Vec<Duration> {
+        let mut opened: Option<&Cell> = None;
+        let mut duration = |cell| {
+            let is_open = opened.is_some_and(|opened| Cell::shares_session(cell, opened));
+            if !is_open {
+                opened = Some(cell);
+            }
+            let has_ros = cell.setup.method.has_ros();
+            let start_ms = if is_open || !has_ros { 100 } else { 1300 };
+            let probes_ms = if has_ros { 900 } else { 0 };
+            cell.load.period() * (self.messages(cell) + WARM_UP) + Duration::from_millis(start_ms + probes_ms)
+        };
+        cells.iter().map(&mut duration).collect()
     }
 
     fn program(&self) -> Result<PathBuf, String> {
         let program = self.program.clone().map_or_else(std::env::current_exe, Ok);
         program.map_err(|cause| format!("cannot find this program: {cause}"))
     }
-}
-
-fn load_time(load: &Load, messages: u32) -> Duration {
-    load.period() * (messages + WARM_UP)
 }
 
 /// Returns the names of the rivals.
@@ -191,10 +200,10 @@ fn measure_all(
     let started = Instant::now();
     let folder = Folder::create()?;
     let content = Content::write(folder.path())?;
-    let mut rest: Duration = cells.iter().map(|cell| options.duration(cell)).sum();
+    let durations = options.durations(cells);
+    let mut rest: Duration = durations.iter().sum();
     let mut session: Option<(Cell, Result<Session<'_>, String>)> = None;
-    for (index, cell) in cells.iter().enumerate() {
-        let each = options.duration(cell);
+    for (index, (cell, each)) in cells.iter().zip(durations).enumerate() {
         let left = rest;
         rest = rest.saturating_sub(each);
         if measured.has(&cell.key(), cell.round.into()) {
@@ -219,7 +228,7 @@ fn measure_all(
             session = Some((*cell, Session::open(cell.setup, network, options)));
         }
         let outcome = match &mut session {
-            Some((_, Ok(session))) => session.measure(&cell.load, &content).unwrap_or_else(Outcome::refused),
+            Some((_, Ok(session))) => session.measure(cell, &content).unwrap_or_else(Outcome::refused),
             Some((_, Err(why))) => Outcome::refused(why.clone()),
             None => Outcome::default(),
         };

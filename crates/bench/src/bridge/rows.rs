@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::case::{Cell, Method};
-use super::figures::{Figures, crossings};
-use super::job::HopFigures;
+use super::figures::{Figures, Stage, crossings_ms, stages};
 use super::outcome::{Outcome, milliseconds};
 use super::paper;
 use crate::report::Row;
@@ -28,15 +27,14 @@ fn of_cell(figures: &Figures, cell: &Cell, outcome: &Outcome) -> Vec<Row> {
         let params = with(cell.params("interface"), "by", "outside");
         rows.push(row(&name("interface"), &params, samples, outcome.sent));
     }
-    if let Some(crossings) = crossings(cell, outcome) {
-        let params = with(cell.params("interface"), "by", "stamps");
+    if let Some(mean) = crossings_ms(cell, outcome, |hop| hop.mean_us) {
         // Percentiles of a sum are not the sums of percentiles.
-        let empty = Row::empty("viaduct.interface", &params, "ms");
-        rows.push(Row { n: crossings.out.n, mean: Some(crossings.sum_ms(|hop| hop.mean_us)), ..empty });
-        for (stage, hop) in [("vehicle_interface_out", crossings.out), ("cloud_interface_in", crossings.into)] {
-            rows.push(of_hop(&with(cell.params("stage"), "stage", stage), hop));
-        }
+        let empty = Row::empty("viaduct.interface", &with(cell.params("interface"), "by", "stamps"), "ms");
+        rows.push(Row { n: outcome.sent, mean: Some(mean), ..empty });
     }
+    rows.extend(
+        stages(cell, outcome).iter().map(|stage| of_stage(&with(cell.params("stage"), "stage", stage.name), stage)),
+    );
     rows
 }
 
@@ -45,8 +43,14 @@ fn with(mut params: Value, key: &str, value: &str) -> Value {
     params
 }
 
-/// Returns the row of a hop of a node. The node has a histogram and no samples.
-fn of_hop(params: &Value, hop: &HopFigures) -> Row {
+/// Returns the row of a stage. A node has a histogram of each hop and no samples, so a stage of several hops has a mean only.
+fn of_stage(params: &Value, stage: &Stage<'_>) -> Row {
+    let empty = Row::empty("viaduct.stage", params, "ms");
+    let mean = Some(stage.sum_ms(|hop| hop.mean_us));
+    let [hop] = stage.hops[..] else {
+        let n = stage.hops.iter().map(|hop| hop.n).min().unwrap_or(0);
+        return Row { n, mean, ..empty };
+    };
     let ms = |value: f64| Some(value / 1e3);
     Row {
         n: hop.n,
@@ -55,9 +59,9 @@ fn of_hop(params: &Value, hop: &HopFigures) -> Row {
         p99: ms(hop.p99_us),
         p999: ms(hop.p999_us),
         max: ms(hop.max_us),
-        mean: ms(hop.mean_us),
+        mean,
         sd: ms(hop.sd_us),
-        ..Row::empty("viaduct.stage", params, "ms")
+        ..empty
     }
 }
 

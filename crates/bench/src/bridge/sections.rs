@@ -1,7 +1,7 @@
 //! The tables of the report: paper, ours, rivals and floor.
 
 use super::case::{Answer, Cell, Encryption, Kind, Link, Method, Setup};
-use super::figures::{Figures, crossings, plain, summary};
+use super::figures::{self, Figures, crossings_ms, plain, summary};
 use super::outcome::Outcome;
 use super::paper::{self, STABLE_HZ, STAGES, Sums};
 use crate::report::{Section, figure};
@@ -101,15 +101,9 @@ fn stages(figures: &Figures) -> Section {
     let mean = |cell: Option<&(Cell, Outcome)>, samples: fn(&Outcome) -> &Vec<u64>| {
         cell.and_then(|(_, outcome)| summary(samples(outcome))).map(|summary| summary.mean)
     };
-    let stamps = |stage: &str| {
-        let (cell, outcome) = ours?;
-        let crossings = crossings(cell, outcome)?;
-        match stage {
-            "vehicle_interface_out" => Some(crossings.out.mean_us / 1e3),
-            "cloud_interface_in" => Some(crossings.into.mean_us / 1e3),
-            _ => None,
-        }
-    };
+    let by_stamps = ours.map(|(cell, outcome)| figures::stages(cell, outcome)).unwrap_or_default();
+    let stamps =
+        |name: &str| by_stamps.iter().find(|stage| stage.name == name).map(|stage| stage.sum_ms(|hop| hop.mean_us));
     let cells =
         |name: &str, [client_paper, bridge_paper, overlay, in_vehicle]: [Option<f64>; 4], here: [Option<f64>; 3]| {
             let mut cells = vec![name.to_owned()];
@@ -316,8 +310,7 @@ fn bounds(figures: &Figures) -> Section {
     for (kind, most) in CROSSINGS_MS {
         let Some(ours) = figures.find(&host(Method::Ros1), kind, 100) else { continue };
         let target = format!("at most {most} ms");
-        if let Some(crossings) = crossings(&ours.0, &ours.1) {
-            let sum = crossings.sum_ms(|hop| hop.p50_us);
+        if let Some(sum) = crossings_ms(&ours.0, &ours.1, |hop| hop.p50_us) {
             bound("both crossings, sum of medians by stamps", kind.name(), target.clone(), sum, sum <= most);
         }
         if let Some(interface) = interface_p50(figures, ours) {
@@ -345,7 +338,7 @@ fn bounds(figures: &Figures) -> Section {
         words: 3,
         rows,
         about: "by stamps: from the complete message of ROS to its last octet in the broker's socket, and from the complete message of \
-                MQTT to its last octet in the socket of ROS"
+                MQTT to its last octet in the socket of ROS; the sum of the medians of these hops"
             .to_owned(),
     }
 }

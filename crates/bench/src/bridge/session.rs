@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use viaduct_components::link::End;
 
-use super::case::{Load, Method, Setup};
+use super::case::{Cell, Load, Method, Setup};
 use super::content::Content;
 use super::daemon::{Broker, Master};
 use super::folder::Folder;
@@ -169,8 +169,8 @@ impl<'a> Session<'a> {
     }
 
     /// Measures the messages of a cell.
-    pub(super) fn measure(&mut self, load: &Load, content: &Content) -> Result<Outcome, String> {
-        let messages = self.options.messages(load);
+    pub(super) fn measure(&mut self, cell: &Cell, content: &Content) -> Result<Outcome, String> {
+        let (load, messages) = (&cell.load, self.options.messages(cell));
         let before = self.network.queue_drops();
         let mut outcome = match self.setup.method {
             Method::Bus => self.measure_bus(load, messages)?,
