@@ -58,8 +58,8 @@ struct CellArguments {
     /// Measure every system with these numbers of cameras only, 1 to 4 (`drive`) [default: as for `--link`].
     #[arg(long, value_name = "N", num_args = 1.., value_parser = clap::value_parser!(u8).range(1..=4))]
     cameras: Option<Vec<u8>>,
-    /// Measure these rivals only. `drive`: `best_effort`, `tcp`, `mqtt`, `cyclonedds`, or `none`; `bridge`: `mqtt_client`, `mqtt_bridge`, or
-    /// `none`.
+    /// Measure these rivals only. `drive`: `best_effort`, `tcp`, `mqtt`, `cyclonedds`, or `none`; `bridge`: `mqtt_client`, `mqtt_bridge`,
+    /// `ros1.overlay`, or `none`.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     rival: Option<Vec<String>>,
     /// Frames of each camera in each cell (`drive`), 1 to 100000 [default: 80; with `--full`, 10000].

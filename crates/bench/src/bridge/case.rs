@@ -26,7 +26,9 @@ pub(super) enum Method {
     MqttClient,
     /// mqtt_bridge, in place of Viaduct's nodes.
     MqttBridge,
-    /// No bridge: the cloud subscribes to the vehicle's topic.
+    /// No bridge: both ends have the vehicle's ROS master, and connect over the link.
+    Overlay,
+    /// No bridge, on one host.
     Direct,
     /// A TCP connection.
     Tcp,
@@ -41,6 +43,7 @@ impl Method {
             Self::Ros1 | Self::Bus | Self::InVehicle => "viaduct",
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "mqtt_bridge",
+            Self::Overlay => "ros1.overlay",
             Self::Direct => "floor.ros",
             Self::Tcp => "floor.tcp",
             Self::Mqtt => "floor.mqtt",
@@ -76,12 +79,17 @@ impl Method {
     }
 
     pub(super) const fn is_rival(self) -> bool {
-        matches!(self, Self::MqttClient | Self::MqttBridge)
+        matches!(self, Self::MqttClient | Self::MqttBridge | Self::Overlay)
     }
 
     /// Returns `true` if the messages cross a broker.
     pub(super) const fn has_broker(self) -> bool {
-        !matches!(self, Self::InVehicle | Self::Direct | Self::Tcp)
+        !matches!(self, Self::InVehicle | Self::Overlay | Self::Direct | Self::Tcp)
+    }
+
+    /// Returns `true` if the cloud's end subscribes to the vehicle's topic.
+    pub(super) const fn is_direct(self) -> bool {
+        matches!(self, Self::Overlay | Self::Direct)
     }
 
     const fn encoding(self) -> &'static str {
@@ -89,7 +97,7 @@ impl Method {
             Self::Ros1 | Self::Bus => "native",
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "msgpack",
-            Self::InVehicle | Self::Direct | Self::Tcp | Self::Mqtt => "none",
+            Self::InVehicle | Self::Overlay | Self::Direct | Self::Tcp | Self::Mqtt => "none",
         }
     }
 }
@@ -144,12 +152,20 @@ impl Encryption {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Compression {
     None,
+    Zstd,
+    /// The octets of points in planes.
+    Planes,
+    /// Chosen by the measured goodput.
+    Auto,
 }
 
 impl Compression {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
+            Self::Zstd => "zstd",
+            Self::Planes => "planes",
+            Self::Auto => "auto",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use viaduct_components::link::End;
 
-use super::case::{Method, Setup};
+use super::case::{Compression, Method, Setup};
 use super::daemon::Broker;
 
 /// Topics from the vehicle to the cloud, with the types of mqtt_bridge.
@@ -120,7 +120,11 @@ fn write_bridge(
         let (authority, own) = (certificates.authority(), own.unwrap_or_default());
         let _ = writeln!(text, "      tls: {{ ca_file: {authority:?}{own} }}");
     }
-    write_pairs(text, key, routes, &format!(", encoding: native, qos: {}", setup.qos));
+    let mut more = format!(", encoding: native, qos: {}", setup.qos);
+    if key == "routes" && setup.compression != Compression::None {
+        let _ = write!(more, ", compression: {}", setup.compression.name());
+    }
+    write_pairs(text, key, routes, &more);
 }
 
 /// Writes a list of `{ from, to }`, if it has entries.

@@ -88,6 +88,11 @@ impl Master {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Sets the environment of a program of ROS that other ends reach over the link: the addresses of the master and of its own end.
+    pub(super) fn set_over_link(&self, command: &mut Command, (master, own): (Ipv4Addr, Ipv4Addr)) {
+        command.env("ROS_MASTER_URI", format!("http://{master}:{}", self.port)).env("ROS_HOSTNAME", own.to_string());
+    }
+
     /// Sets the environment of a program of ROS.
     pub(super) fn set(&self, command: &mut Command, folder: &Path) {
         set_ros(command, self.port, folder);

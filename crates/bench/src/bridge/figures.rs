@@ -88,7 +88,7 @@ impl Figures {
             }
             Method::InVehicle => Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)?),
             Method::Bus => self.floor_ms(&mqtt, load),
-            Method::Direct | Method::Tcp | Method::Mqtt => None,
+            Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => None,
         }
     }
 
@@ -129,6 +129,7 @@ impl Figures {
                 add(format!("{}: a full queue of the emulated link dropped {drops} packets", cell.key()));
             }
         }
+        add("viaduct from ros2: not measured: there are no ends in ROS 2".to_owned());
         notes
     }
 }

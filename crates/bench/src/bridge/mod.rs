@@ -7,6 +7,7 @@
 //! | `viaduct`, from the bus | `generator`, `mqtt_bridge`, broker, `mqtt_bridge`, a subscription of the bench |
 //! | `viaduct`, in the vehicle | ROS, `ros1_node`, ROS |
 //! | `mqtt_client`, `mqtt_bridge` | as the first one, with the rival in place of the nodes |
+//! | `ros1.overlay` | the same ends in ROS with one ROS master, connected over the link |
 //! | `floor.ros` | the same ends in ROS without a bridge |
 //! | `floor.tcp`, `floor.mqtt` | sockets of the bench, without and with the broker |
 //!
@@ -156,7 +157,7 @@ impl Options {
 
 /// Returns the names of the rivals.
 #[must_use]
-pub const fn rivals() -> [&'static str; 2] {
+pub const fn rivals() -> [&'static str; 3] {
     plan::rivals()
 }
 
@@ -171,8 +172,7 @@ pub fn run_node() -> std::io::Result<()> {
 /// Runs the bench. A system that is missing or fails is a note.
 ///
 /// # Errors
-/// Returns an error if the system refuses to connect network namespaces, or if the state file belongs to another run or cannot be
-/// written.
+/// Returns an error if the state file belongs to another run or cannot be written, or if there is no folder for temporary files.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = MachineMonitor::start();
     let mut measured = match &options.state {
@@ -224,14 +224,20 @@ fn measure_all(
         if !is_open {
             // The programs of the old one end first.
             drop(session.take());
-            let network = Network::up(cell.setup.link, options.seed.wrapping_add(index as u64))?;
-            session = Some((*cell, Session::open(cell.setup, network, options)));
+            let network = Network::up(cell.setup.link, options.seed.wrapping_add(index as u64));
+            let opened = network.map_err(|error| error.to_string());
+            session = Some((*cell, opened.and_then(|network| Session::open(cell.setup, network, options))));
         }
         let outcome = match &mut session {
-            Some((_, Ok(session))) => session.measure(cell, &content).unwrap_or_else(Outcome::refused),
-            Some((_, Err(why))) => Outcome::refused(why.clone()),
-            None => Outcome::default(),
+            Some((_, Ok(session))) => session.measure(cell, &content),
+            Some((_, Err(why))) => Err(why.clone()),
+            None => Err("no program is running".to_owned()),
         };
+        if outcome.is_err() && matches!(session, Some((_, Ok(_)))) {
+            // A program that has failed may answer the next job with the result of this one.
+            session = None;
+        }
+        let outcome = outcome.unwrap_or_else(Outcome::refused);
         measured.add(&cell.key(), cell.round.into(), outcome)?;
     }
     Ok(None)

@@ -7,8 +7,10 @@ use super::case::{Answer, Cell, Compression, Encryption, Kind, Link, Load, Metho
 const RATE_HZ: u32 = 20;
 const PAPER_RATE_HZ: u32 = 10;
 /// Rates of the sweep in a default run, and in a full one.
-const SWEEP_HZ: [u32; 5] = [10, 40, 55, 56, 65];
-const FULL_SWEEP_HZ: [u32; 14] = [10, 20, 30, 40, 45, 50, 52, 54, 55, 56, 58, 60, 65, 70];
+const SWEEP_HZ: [u32; 5] = [10, 55, 80, 100, 120];
+const FULL_SWEEP_HZ: [u32; 14] = [10, 20, 30, 40, 50, 55, 56, 60, 70, 80, 90, 100, 110, 120];
+/// Compressions over the emulated link. The one that a bound needs is first.
+const COMPRESSIONS: [Compression; 3] = [Compression::Auto, Compression::Planes, Compression::Zstd];
 /// Rounds of the compared methods in a default run.
 const ROUNDS: u8 = 2;
 
@@ -26,8 +28,8 @@ pub(super) fn cells(options: &Options) -> Vec<Cell> {
 }
 
 /// Returns the names of the rivals.
-pub(super) const fn rivals() -> [&'static str; 2] {
-    [Method::MqttClient.name(), Method::MqttBridge.name()]
+pub(super) const fn rivals() -> [&'static str; 3] {
+    [Method::MqttClient.name(), Method::MqttBridge.name(), Method::Overlay.name()]
 }
 
 struct Plan {
@@ -73,11 +75,16 @@ impl Plan {
         };
         let (empty, scan, cloud) = (self.scan(0), self.scan(100), self.cloud());
         let (host, over_5g) = (plain(Method::Ros1, Link::Host), plain(Method::Ros1, Link::FiveG));
-        // The link with which the paper measured: Tables I and V.
-        add(over_5g, &[empty, scan, cloud]);
-        add(plain(Method::MqttClient, Link::FiveG), &[scan, cloud]);
-        add(plain(Method::MqttBridge, Link::FiveG), &[scan, cloud]);
-        add(plain(Method::Mqtt, Link::FiveG), &[empty, scan, cloud]);
+        // The link with which the paper measured: Tables I and V. More clouds per second would fill it.
+        let slow_cloud = Load { rate_hz: PAPER_RATE_HZ, ..cloud };
+        add(over_5g, &[empty, scan, slow_cloud]);
+        add(plain(Method::MqttClient, Link::FiveG), &[scan, slow_cloud]);
+        add(plain(Method::MqttBridge, Link::FiveG), &[scan, slow_cloud]);
+        add(plain(Method::Overlay, Link::FiveG), &[scan]);
+        add(plain(Method::Mqtt, Link::FiveG), &[empty, scan, slow_cloud]);
+        for compression in COMPRESSIONS {
+            add(Setup { compression, ..over_5g }, &[slow_cloud]);
+        }
         add(plain(Method::Ros1, Link::Ethernet), &[empty, scan]);
         add(plain(Method::Mqtt, Link::Ethernet), &[empty, scan]);
         // Tables II and III.
@@ -126,6 +133,12 @@ impl Plan {
                         }
                     }
                 }
+            }
+            for compression in COMPRESSIONS {
+                add(Setup { compression, ..plain(Method::Ros1, link) }, &[self.scan(100), self.cloud()]);
+            }
+            if link != Link::Host {
+                add(plain(Method::Overlay, link), &loads);
             }
             add(plain(Method::Tcp, link), &loads);
         }

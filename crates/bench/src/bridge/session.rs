@@ -42,7 +42,7 @@ pub(super) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Starts the programs. The network is created by the caller, because its failure ends the bench.
+    /// Starts the programs.
     pub(super) fn open(setup: Setup, network: Network, options: &'a Options) -> Result<Self, String> {
         let folder = Folder::create().map_err(|error| error.to_string())?;
         let mut session = Self {
@@ -74,22 +74,23 @@ impl<'a> Session<'a> {
     }
 
     fn start_masters(&mut self) -> Result<(), String> {
-        let ends: &[End] = if self.network.is_host() { &[End::A] } else { &[End::A, End::B] };
+        let has_one = self.network.is_host() || !self.setup.method.has_broker();
+        let ends: &[End] = if has_one { &[End::A] } else { &[End::A, End::B] };
         for end in ends {
             self.masters.push(Master::start(&self.network, *end, self.folder.path())?);
         }
         Ok(())
     }
 
-    /// Returns the ROS master of an end. On one host there is one.
+    /// Returns the ROS master of an end. On one host and without a broker there is one.
     fn master(&self, end: End) -> Result<&Master, String> {
-        let index = usize::from(end == End::B && !self.network.is_host());
+        let index = usize::from(end == End::B).min(self.masters.len().saturating_sub(1));
         self.masters.get(index).ok_or_else(|| "there is no ROS master".to_owned())
     }
 
     fn start_bridges(&mut self) -> Result<(), String> {
         let ends: &[End] = match self.setup.method {
-            Method::Bus | Method::Direct | Method::Tcp | Method::Mqtt => &[],
+            Method::Bus | Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => &[],
             Method::InVehicle => &[End::A],
             Method::Ros1 | Method::MqttClient | Method::MqttBridge => &[End::A, End::B],
         };
@@ -105,7 +106,9 @@ impl<'a> Session<'a> {
         let broker = || self.broker.as_ref().ok_or_else(|| "there is no broker".to_owned());
         let master = self.master(end)?;
         match self.setup.method {
-            Method::Bus | Method::Direct | Method::Tcp | Method::Mqtt => Err("the method has no bridge".to_owned()),
+            Method::Bus | Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => {
+                Err("the method has no bridge".to_owned())
+            }
             Method::Ros1 => {
                 self.start_node(end, configs::ros1_node(end, &self.setup, &master.address(), broker()?), None)
             }
@@ -141,11 +144,13 @@ impl<'a> Session<'a> {
     }
 
     fn start_end(&self, end: End) -> Result<Process, String> {
-        // Without a bridge, both ends have the vehicle's master.
-        let of = if self.setup.method.has_broker() { end } else { End::A };
-        let mut command = self.network_command(of, self.rival(ENDS_PROGRAM)?)?;
+        let mut command = self.network_command(end, self.rival(ENDS_PROGRAM)?)?;
         command.arg(configs::name(end));
-        self.master(of)?.set(&mut command, self.folder.path());
+        self.master(end)?.set(&mut command, self.folder.path());
+        if self.setup.method == Method::Overlay {
+            let addresses = (self.network.address(End::A), self.network.address(end));
+            self.master(end)?.set_over_link(&mut command, addresses);
+        }
         let mut process = Process::spawn(&mut command)?;
         ready(&mut process, READY_TIMEOUT)?;
         Ok(process)
@@ -176,8 +181,8 @@ impl<'a> Session<'a> {
             Method::Bus => self.measure_bus(load, messages)?,
             Method::Tcp | Method::Mqtt => self.measure_floor(load, messages)?,
             method => {
-                let direct = method == Method::Direct;
-                self.measure_ros(&load.job(content.path(load.kind), messages, self.options.silence, direct))?
+                let path = content.path(load.kind);
+                self.measure_ros(&load.job(path, messages, self.options.silence, method.is_direct()))?
             }
         };
         self.loads += 1;
