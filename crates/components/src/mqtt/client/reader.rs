@@ -4,8 +4,10 @@ use bytes::{Buf as _, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use viaduct_mqtt::{MqttError, Packet, QoS, decode_buffered_packet};
 
-/// Octets for which a read has room.
+/// Octets for which a read has room if the length of the packet is not known, and at least.
 const CHUNK_OCTETS: usize = 8 * 1024;
+/// Memory that the length of a packet reserves before its octets arrive. More is reserved as they arrive.
+const RESERVED_MAX: usize = 2 << 20;
 /// Type of a PUBLISH packet (MQTT 5, 2.1.2).
 const PUBLISH: u8 = 3;
 
@@ -53,13 +55,20 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             if let Some(incoming) = self.buffered()? {
                 return Ok(incoming);
             }
-            self.buffer.reserve(CHUNK_OCTETS);
+            self.buffer.reserve(self.room());
             let octets = self.stream.read_buf(&mut self.buffer).await?;
             if octets == 0 {
                 return Err(MqttError::ClientClosed);
             }
             self.octets += octets as u64;
         }
+    }
+
+    /// Returns the octets for which the next read has room: the rest of the packet. A buffer that only doubles when it is full would be
+    /// copied several times for a long one.
+    fn room(&self) -> usize {
+        let octets = packet_octets(&self.buffer).filter(|octets| *octets <= self.packet_bytes_max).unwrap_or(0);
+        octets.saturating_sub(self.buffer.len()).clamp(CHUNK_OCTETS, RESERVED_MAX.max(self.buffer.len()))
     }
 
     /// Returns the next packet of the octets received so far, or `None` if it is not complete.
@@ -84,6 +93,19 @@ impl<S: AsyncRead + Unpin> Reader<S> {
             decoded => Ok(decoded?.map(Incoming::Packet)),
         }
     }
+}
+
+/// Returns the length of a packet with its fixed header, or `None` if the fixed header is not complete (MQTT 5, 2.1.4).
+fn packet_octets(packet: &[u8]) -> Option<usize> {
+    let lengths = packet.get(1..)?.iter().take(4).zip([0, 7, 14, 21]);
+    let mut rest = 0;
+    for (index, (octet, shift)) in lengths.enumerate() {
+        rest |= usize::from(octet & 0x7F) << shift;
+        if octet & 0x80 == 0 {
+            return Some(2 + index + rest);
+        }
+    }
+    None
 }
 
 /// Reads the beginning of a PUBLISH, whose fixed header is complete. Returns `None` if topic and packet identifier are not complete.
@@ -136,6 +158,24 @@ mod tests {
             let next = reader.next().await.unwrap();
             assert!(matches!(next, Incoming::Packet(Packet::Publish(next)) if next.payload.len() == 10));
         }
+    }
+
+    #[test]
+    fn a_read_has_room_for_the_rest_of_a_packet_within_limits() {
+        let room = |received: &[u8]| {
+            let mut reader = Reader::new(&[][..], 5, 4 << 20);
+            reader.buffer.extend_from_slice(received);
+            reader.room()
+        };
+        assert_eq!(room(&[]), CHUNK_OCTETS);
+        assert_eq!(room(&[0x30, 0x80, 0x80]), CHUNK_OCTETS, "the length is not complete");
+        assert_eq!(room(&[0x30, 10]), CHUNK_OCTETS);
+        // 2^19 octets after a fixed header of four octets.
+        assert_eq!(room(&[0x30, 0x80, 0x80, 0x20]), 1 << 19);
+        assert_eq!(room(&[0x30, 0x80, 0x80, 0x20, 0, 0]), (1 << 19) - 2);
+        // 3 MB, of which nothing has arrived; and more than the limit.
+        assert_eq!(room(&[0x30, 0x80, 0x80, 0xC0, 0x01]), RESERVED_MAX);
+        assert_eq!(room(&[0x30, 0x80, 0x80, 0x80, 0x04]), CHUNK_OCTETS);
     }
 
     #[tokio::test]
