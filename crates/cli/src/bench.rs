@@ -52,7 +52,7 @@ struct RivalArguments {
 #[derive(clap::Args)]
 struct CellArguments {
     /// Measure every system over these links only. `drive`: `ethernet`, `lossy-0.3`, `lossy-5`, `bursty-5`, `outage`; `bridge`: `host`,
-    /// `ethernet`, `5g` [default: the cells that the bounds need; with `--full`, all].
+    /// `ethernet`, `5g`, `5g-84` [default: the cells that the bounds need; with `--full`, all].
     #[arg(long, value_name = "LINK", num_args = 1..)]
     link: Option<Vec<String>>,
     /// Measure every system with these numbers of cameras only, 1 to 4 (`drive`) [default: as for `--link`].
@@ -65,7 +65,7 @@ struct CellArguments {
     /// Frames of each camera in each cell (`drive`), 1 to 100000 [default: 80; with `--full`, 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
-    /// Messages of each cell (`bridge`), 1 to 100000 [default: 30; with `--full`, 600].
+    /// Messages of each cell (`bridge`), 1 to 100000 [default: 25; with `--full`, 600].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     messages: Option<u32>,
 }

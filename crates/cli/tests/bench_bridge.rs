@@ -63,7 +63,7 @@ fn scans_of_a_ros_node_cross_two_nodes_and_a_broker() {
 #[test]
 fn options_of_another_bench_and_unknown_names_are_refused() {
     for (arguments, problem) in [
-        (&["--link", "outage"][..], "the links of this bench are host, ethernet, 5g"),
+        (&["--link", "outage"][..], "the links of this bench are host, ethernet, 5g, 5g-84"),
         (&["--cameras", "1"], "are for `bench drive`"),
         (&["--rival", "cyclonedds"], "the rivals of this bench are mqtt_client, mqtt_bridge, ros1.overlay, none"),
         (&["--messages", "0"], "0 is not in 1..=100000"),

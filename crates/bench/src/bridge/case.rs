@@ -111,11 +111,18 @@ pub enum Link {
     Ethernet,
     /// Two network namespaces, joined by an emulated 5G link.
     FiveG,
+    /// The same with the rate at which the paper's link breaks.
+    NarrowFiveG,
 }
 
 impl Link {
     /// All links.
-    pub const ALL: [Self; 3] = [Self::Host, Self::Ethernet, Self::FiveG];
+    pub const ALL: [Self; 4] = [Self::Host, Self::Ethernet, Self::FiveG, Self::NarrowFiveG];
+
+    /// Returns `true` for an emulated link, whose jitter hides the time of a bridge.
+    pub(super) const fn is_emulated(self) -> bool {
+        matches!(self, Self::FiveG | Self::NarrowFiveG)
+    }
 
     /// Returns the name in rows and on the command line.
     #[must_use]
@@ -124,6 +131,7 @@ impl Link {
             Self::Host => "host",
             Self::Ethernet => "ethernet",
             Self::FiveG => "5g",
+            Self::NarrowFiveG => "5g-84",
         }
     }
 }
@@ -157,6 +165,8 @@ pub(super) enum Compression {
     Planes,
     /// Chosen by the measured goodput.
     Auto,
+    /// The same, with coordinates in millimetres.
+    AutoMillimetre,
 }
 
 impl Compression {
@@ -166,6 +176,20 @@ impl Compression {
             Self::Zstd => "zstd",
             Self::Planes => "planes",
             Self::Auto => "auto",
+            Self::AutoMillimetre => "auto-1mm",
+        }
+    }
+}
+
+impl Compression {
+    /// Returns the settings of a route.
+    pub(super) const fn settings(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Zstd => ", compression: zstd",
+            Self::Planes => ", compression: planes",
+            Self::Auto => ", compression: auto",
+            Self::AutoMillimetre => ", compression: auto, resolution_m: 0.001",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use viaduct_components::link::End;
 
-use super::case::{Compression, Method, Setup};
+use super::case::{Method, Setup};
 use super::daemon::Broker;
 
 /// Topics from the vehicle to the cloud, with the types of mqtt_bridge.
@@ -120,10 +120,8 @@ fn write_bridge(
         let (authority, own) = (certificates.authority(), own.unwrap_or_default());
         let _ = writeln!(text, "      tls: {{ ca_file: {authority:?}{own} }}");
     }
-    let mut more = format!(", encoding: native, qos: {}", setup.qos);
-    if key == "routes" && setup.compression != Compression::None {
-        let _ = write!(more, ", compression: {}", setup.compression.name());
-    }
+    let compression = if key == "routes" { setup.compression.settings() } else { "" };
+    let more = format!(", encoding: native, qos: {}{compression}", setup.qos);
     write_pairs(text, key, routes, &more);
 }
 

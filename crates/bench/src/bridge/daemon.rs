@@ -69,38 +69,36 @@ fn free_port(network: &Network, end: End) -> Result<u16, String> {
 /// A ROS master at an end.
 pub(super) struct Master {
     _daemon: Daemon,
+    /// Address at which its programs reach it.
+    host: Ipv4Addr,
     port: u16,
 }
 
 impl Master {
-    /// Starts `rosmaster`. Its files are below `folder`.
-    pub(super) fn start(network: &Network, end: End, folder: &Path) -> Result<Self, String> {
+    /// Starts `rosmaster` for programs that reach it at `host`. Its files are below `folder`.
+    pub(super) fn start(network: &Network, end: End, host: Ipv4Addr, folder: &Path) -> Result<Self, String> {
         let program = find_program("rosmaster").ok_or("`rosmaster` is not installed; `make rivals` installs it")?;
         let port = free_port(network, end)?;
         let mut command = network.command(end, program).map_err(|error| error.to_string())?;
         command.args(["--core", "-p", &port.to_string()]);
-        set_ros(&mut command, port, folder);
-        Ok(Self { _daemon: Daemon::start(command, network, end, port)?, port })
+        set_ros(&mut command, (host, port), host, folder);
+        Ok(Self { _daemon: Daemon::start(command, network, end, port)?, host, port })
     }
 
-    /// Returns its address at its end.
+    /// Returns its address as a node of ROS needs it.
     pub(super) fn address(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        format!("http://{}:{}", self.host, self.port)
     }
 
-    /// Sets the environment of a program of ROS that other ends reach over the link: the addresses of the master and of its own end.
-    pub(super) fn set_over_link(&self, command: &mut Command, (master, own): (Ipv4Addr, Ipv4Addr)) {
-        command.env("ROS_MASTER_URI", format!("http://{master}:{}", self.port)).env("ROS_HOSTNAME", own.to_string());
-    }
-
-    /// Sets the environment of a program of ROS.
-    pub(super) fn set(&self, command: &mut Command, folder: &Path) {
-        set_ros(command, self.port, folder);
+    /// Sets the environment of a program of ROS that other programs reach at `own`.
+    pub(super) fn set(&self, command: &mut Command, own: Ipv4Addr, folder: &Path) {
+        set_ros(command, (self.host, self.port), own, folder);
     }
 }
 
-fn set_ros(command: &mut Command, port: u16, folder: &Path) {
-    command.env("ROS_MASTER_URI", format!("http://127.0.0.1:{port}")).env("ROS_HOSTNAME", "127.0.0.1");
+/// Sets the environment of a program of ROS. A server with a loopback address listens there only.
+fn set_ros(command: &mut Command, (host, port): (Ipv4Addr, u16), own: Ipv4Addr, folder: &Path) {
+    command.env("ROS_MASTER_URI", format!("http://{host}:{port}")).env("ROS_HOSTNAME", own.to_string());
     command.env("ROS_HOME", folder).env("ROS_LOG_DIR", folder);
 }
 

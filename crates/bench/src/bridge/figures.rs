@@ -59,13 +59,21 @@ impl Figures {
         self.all.iter().filter(|(_, outcome)| outcome.refused.is_none())
     }
 
-    /// Returns the cell of a setup and a message with an answer of the cloud's list.
+    /// Returns the cell of a setup and a message that the cloud answers with a list.
     pub(super) fn find(&self, setup: &Setup, kind: Kind, percent: u8) -> Option<&(Cell, Outcome)> {
+        self.find_answered(setup, kind, percent, Answer::List)
+    }
+
+    /// Returns the cell of a setup, a message and its answer.
+    pub(super) fn find_answered(
+        &self,
+        setup: &Setup,
+        kind: Kind,
+        percent: u8,
+        answer: Answer,
+    ) -> Option<&(Cell, Outcome)> {
         let is_it = |(cell, _): &&(Cell, Outcome)| {
-            cell.setup == *setup
-                && cell.load.kind == kind
-                && cell.load.percent == percent
-                && cell.load.answer == Answer::List
+            cell.setup == *setup && cell.load.kind == kind && cell.load.percent == percent && cell.load.answer == answer
         };
         self.measured().find(is_it)
     }
@@ -95,7 +103,7 @@ impl Figures {
     /// Returns what the bridges add to the path, for each message. Negative samples are kept: they are as short as the floor's median.
     /// Over the emulated link, the jitter of the link hides the difference.
     pub(super) fn interface_ms(&self, cell: &Cell, outcome: &Outcome) -> Option<Vec<f64>> {
-        if cell.setup.link == Link::FiveG || cell.load.answer != Answer::List {
+        if cell.setup.link.is_emulated() || cell.load.answer != Answer::List {
             return None;
         }
         let floor = self.path_floor_ms(cell)?;

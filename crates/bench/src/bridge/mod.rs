@@ -47,7 +47,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use self::case::Link;
-use self::case::{Answer, Cell};
+use self::case::{Answer, Cell, Kind};
 use self::content::Content;
 use self::figures::Figures;
 use self::folder::Folder;
@@ -93,10 +93,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Returns options for the essential cells with 30 messages each, within four minutes.
+    /// Returns options for the essential cells with 25 messages each, within four minutes.
     fn default() -> Self {
         Self {
-            messages: 30,
+            messages: 25,
             links: None,
             only: None,
             all: false,
@@ -123,12 +123,18 @@ impl Options {
         Run { commit: COMMIT.to_owned(), options }
     }
 
-    /// Returns the messages of a cell. A floor has half as many: it varies less, and only its median is used.
+    /// Returns the messages of a cell. A floor has half as many, because it varies less and only its median is used, and so have slow
+    /// cells. A cell of the sweep takes some seconds.
     fn messages(&self, cell: &Cell) -> u32 {
-        match cell.load.answer {
-            Answer::Same => self.messages.max(cell.load.rate_hz * SWEEP_S),
-            Answer::List if cell.setup.method.is_floor() => self.messages.div_ceil(2),
-            Answer::List => self.messages,
+        let Cell { setup, load, .. } = cell;
+        let is_sweep = load.kind == Kind::Scan && load.answer == Answer::Same;
+        let is_slow = load.kind == Kind::Cloud && setup.link == Link::NarrowFiveG;
+        if is_sweep {
+            self.messages.max(load.rate_hz * SWEEP_S)
+        } else if setup.method.is_floor() || is_slow {
+            self.messages.div_ceil(2)
+        } else {
+            self.messages
         }
     }
 

@@ -6,11 +6,15 @@ use super::case::{Answer, Cell, Compression, Encryption, Kind, Link, Load, Metho
 /// Rate of the messages in a default run, and that of the paper.
 const RATE_HZ: u32 = 20;
 const PAPER_RATE_HZ: u32 = 10;
+/// Rate of the clouds over the narrow link, which carries fewer than ten per second.
+const NARROW_RATE_HZ: u32 = 5;
 /// Rates of the sweep in a default run, and in a full one.
-const SWEEP_HZ: [u32; 5] = [10, 55, 80, 100, 120];
-const FULL_SWEEP_HZ: [u32; 14] = [10, 20, 30, 40, 50, 55, 56, 60, 70, 80, 90, 100, 110, 120];
-/// Compressions over the emulated link. The one that a bound needs is first.
-const COMPRESSIONS: [Compression; 3] = [Compression::Auto, Compression::Planes, Compression::Zstd];
+const SWEEP_HZ: [u32; 5] = [10, 40, 55, 56, 60];
+const FULL_SWEEP_HZ: [u32; 12] = [10, 20, 30, 40, 45, 50, 52, 54, 55, 56, 58, 60];
+/// Compressions of clouds in a default run, and in a full one.
+const COMPRESSIONS: [Compression; 2] = [Compression::Auto, Compression::AutoMillimetre];
+const FULL_COMPRESSIONS: [Compression; 5] =
+    [Compression::None, Compression::Zstd, Compression::Planes, Compression::Auto, Compression::AutoMillimetre];
 /// Rounds of the compared methods in a default run.
 const ROUNDS: u8 = 2;
 
@@ -56,15 +60,19 @@ impl Plan {
 
     /// Returns the cells of the comparison on one host, with their floors.
     fn comparison(&self) -> Vec<Cell> {
-        let methods = [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Direct, Method::Tcp, Method::Mqtt];
-        let mut cells = Vec::new();
-        for round in 0..ROUNDS {
-            for method in methods {
-                let of = |load| Cell { setup: plain(method, Link::Host), load, round };
-                cells.extend([self.scan(100), self.cloud()].map(of));
-            }
-        }
-        cells
+        let compared = [Method::Ros1, Method::MqttClient, Method::MqttBridge];
+        let floors = [Method::Direct, Method::Tcp, Method::Mqtt];
+        let rounds = (0..ROUNDS).flat_map(|round| compared.map(|method| (round, method)));
+        let all = rounds.chain(floors.map(|method| (0, method)));
+        let cells = |(round, method)| {
+            [self.scan(100), self.cloud()].map(|load| Cell { setup: plain(method, Link::Host), load, round })
+        };
+        all.flat_map(cells).collect()
+    }
+
+    /// Returns a cloud at a rate that the narrow link carries.
+    const fn narrow_cloud(&self, answer: Answer) -> Load {
+        Load { rate_hz: NARROW_RATE_HZ, answer, ..self.cloud() }
     }
 
     /// Returns the cells of a default run, which has four minutes.
@@ -74,17 +82,23 @@ impl Plan {
             cells.extend(loads.iter().map(|load| Cell { setup, load: *load, round: 0 }));
         };
         let (empty, scan, cloud) = (self.scan(0), self.scan(100), self.cloud());
-        let (host, over_5g) = (plain(Method::Ros1, Link::Host), plain(Method::Ros1, Link::FiveG));
-        // The link with which the paper measured: Tables I and V. More clouds per second would fill it.
+        let [host, over_5g, narrow] =
+            [Link::Host, Link::FiveG, Link::NarrowFiveG].map(|link| plain(Method::Ros1, link));
+        // Tables I and V. More clouds per second would fill the link.
         let slow_cloud = Load { rate_hz: PAPER_RATE_HZ, ..cloud };
         add(over_5g, &[empty, scan, slow_cloud]);
         add(plain(Method::MqttClient, Link::FiveG), &[scan, slow_cloud]);
-        add(plain(Method::MqttBridge, Link::FiveG), &[scan, slow_cloud]);
+        add(plain(Method::MqttBridge, Link::FiveG), &[scan]);
         add(plain(Method::Overlay, Link::FiveG), &[scan]);
         add(plain(Method::Mqtt, Link::FiveG), &[empty, scan, slow_cloud]);
+        let narrow_clouds = [Answer::List, Answer::Same].map(|answer| self.narrow_cloud(answer));
+        add(narrow, &narrow_clouds);
         for compression in COMPRESSIONS {
             add(Setup { compression, ..over_5g }, &[slow_cloud]);
+            add(Setup { compression, ..narrow }, &narrow_clouds);
         }
+        // The paper's break point.
+        add(narrow, &SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..scan }));
         add(plain(Method::Ros1, Link::Ethernet), &[empty, scan]);
         add(plain(Method::Mqtt, Link::Ethernet), &[empty, scan]);
         // Tables II and III.
@@ -101,9 +115,6 @@ impl Plan {
         for method in [Method::Ros1, Method::Direct, Method::Tcp, Method::Mqtt] {
             add(plain(method, Link::Host), &[0, 25, 50, 75].map(|percent| self.scan(percent)));
         }
-        // The paper's break point.
-        let sweep = SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..scan });
-        add(over_5g, &sweep);
         cells
     }
 
@@ -119,7 +130,7 @@ impl Plan {
             }
         };
         let loads = [self.scan(0), self.scan(25), self.scan(50), self.scan(75), self.scan(100), self.cloud()];
-        for link in Link::ALL {
+        for link in [Link::Host, Link::Ethernet, Link::FiveG] {
             for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Bus, Method::Mqtt] {
                 for encryption in [Encryption::None, Encryption::Tls, Encryption::MutualTls] {
                     for qos in 0..=2 {
@@ -134,7 +145,7 @@ impl Plan {
                     }
                 }
             }
-            for compression in COMPRESSIONS {
+            for compression in FULL_COMPRESSIONS {
                 add(Setup { compression, ..plain(Method::Ros1, link) }, &[self.scan(100), self.cloud()]);
             }
             if link != Link::Host {
@@ -146,7 +157,11 @@ impl Plan {
         add(plain(Method::InVehicle, Link::Host), &loads);
         for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge] {
             let sweep = FULL_SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..self.scan(100) });
-            add(plain(method, Link::FiveG), &sweep);
+            add(plain(method, Link::NarrowFiveG), &sweep);
+        }
+        for compression in FULL_COMPRESSIONS {
+            let clouds = [Answer::List, Answer::Same].map(|answer| self.narrow_cloud(answer));
+            add(Setup { compression, ..plain(Method::Ros1, Link::NarrowFiveG) }, &clouds);
         }
         cells
     }

@@ -1,6 +1,6 @@
 //! The running programs of a setup: ROS masters, broker, bridges, and the ends between which messages are measured.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -77,9 +77,14 @@ impl<'a> Session<'a> {
         let has_one = self.network.is_host() || !self.setup.method.has_broker();
         let ends: &[End] = if has_one { &[End::A] } else { &[End::A, End::B] };
         for end in ends {
-            self.masters.push(Master::start(&self.network, *end, self.folder.path())?);
+            self.masters.push(Master::start(&self.network, *end, self.ros_address(*end), self.folder.path())?);
         }
         Ok(())
+    }
+
+    /// Returns the address at which other programs of ROS reach those of an end: over the link only without a bridge.
+    const fn ros_address(&self, end: End) -> Ipv4Addr {
+        if matches!(self.setup.method, Method::Overlay) { self.network.address(end) } else { Ipv4Addr::LOCALHOST }
     }
 
     /// Returns the ROS master of an end. On one host and without a broker there is one.
@@ -127,7 +132,7 @@ impl<'a> Session<'a> {
 
     fn start_rival(&self, mut command: Command, end: End, broker: &Broker) -> Result<(Process, Ready), String> {
         command.arg(format!("{}_{}", self.setup.method.name(), configs::name(end)));
-        self.master(end)?.set(&mut command, self.folder.path());
+        self.master(end)?.set(&mut command, self.ros_address(end), self.folder.path());
         let mut process = Process::spawn(&mut command)?;
         process.send(&configs::rival(end, &self.setup, broker))?;
         let ready = ready(&mut process, READY_TIMEOUT)?;
@@ -146,11 +151,7 @@ impl<'a> Session<'a> {
     fn start_end(&self, end: End) -> Result<Process, String> {
         let mut command = self.network_command(end, self.rival(ENDS_PROGRAM)?)?;
         command.arg(configs::name(end));
-        self.master(end)?.set(&mut command, self.folder.path());
-        if self.setup.method == Method::Overlay {
-            let addresses = (self.network.address(End::A), self.network.address(end));
-            self.master(end)?.set_over_link(&mut command, addresses);
-        }
+        self.master(end)?.set(&mut command, self.ros_address(end), self.folder.path());
         let mut process = Process::spawn(&mut command)?;
         ready(&mut process, READY_TIMEOUT)?;
         Ok(process)
