@@ -169,7 +169,7 @@ fn a_message_that_cannot_be_converted_is_counted_with_its_reason() {
     string.publish(Encoded::from(Bytes::from_static(b"\xFF\0\0\0hi"))).unwrap();
     eventually("the message is malformed", || converter.count("dropped") == 2);
     drop(string);
-    // A type that nobody knows, and a time that ROS 2 does not have.
+    // A type without a definition, and a time that ROS 2 does not have.
     let unknown = TypeInfo::foreign(MessageFormat::Ros1, "my_msgs/Own", Bytes::new());
     converter.input("ros1/in", unknown).publish(Encoded::from(Bytes::new())).unwrap();
     let late = [u32::MAX.to_le_bytes(), [0; 4]].concat();

@@ -1,4 +1,4 @@
-//! Messages of std_msgs as plain text, as mqtt_client sends them to clients that know nothing of ROS (`primitive: true`).
+//! Messages of std_msgs as plain text, as mqtt_client sends them to MQTT clients without ROS (`primitive: true`).
 //!
 //! | type | written | read |
 //! |---|---|---|
