@@ -59,8 +59,10 @@ pub(super) struct Publication {
     open: Option<Open>,
     /// Type of the last message, as DDS names it.
     last_type: Option<MessageType>,
-    /// Subscribers that were counted as refused.
+    /// Subscribers of other types, which were counted as refused.
     refused: BTreeSet<u64>,
+    /// Subscribers that request too much, which were counted as refused.
+    too_strict: BTreeSet<u64>,
     hop: Hop,
     /// `true` if a failure was logged since the last success.
     is_logged: bool,
@@ -136,21 +138,11 @@ impl PublicationState {
         }
     }
 
-    /// Counts and logs the events of the writer.
+    /// Counts the events of the writer.
     pub(super) fn record_statuses(&self) {
         let Some(writer) = *lock(&self.writer) else { return };
         let statuses = Statuses::of_writer(writer.id);
         self.counters.sent_late.add(statuses.deadlines_missed);
-        self.counters.subscribers_qos.add(statuses.incompatible);
-        if statuses.incompatible > 0 {
-            let (component, topic, policy) = (&self.component, &self.topic, statuses.policy);
-            tracing::warn!(
-                component,
-                topic,
-                policy,
-                "a ROS subscriber requests more than the offered quality of service"
-            );
-        }
     }
 }
 
@@ -173,6 +165,7 @@ impl Publication {
             open: None,
             last_type: None,
             refused: BTreeSet::new(),
+            too_strict: BTreeSet::new(),
             hop,
             is_logged: false,
         })
@@ -278,6 +271,7 @@ impl Publication {
         let is_served = |qos: &Qos| self.fixed_qos.is_some() || requested().all(|request| qos.serves(request).is_ok());
         let is_same = |open: &Open| open.type_name == type_name && open.hash == hash && is_served(&open.qos);
         if self.open.as_ref().is_some_and(is_same) {
+            self.refuse_too_strict(&subscribers);
             return Ok(());
         }
         let qos = self.fixed_qos.unwrap_or_else(|| qos::for_subscribers(requested()));
@@ -288,6 +282,7 @@ impl Publication {
         let writer = Writer::create(&self.participant, names, (&qos, &user_data), place)?;
         *lock(&self.state.writer) = Some(WriterId { id: writer.id(), guid: writer.guid() });
         self.open = Some(Open { writer, type_name, hash, qos });
+        self.refuse_too_strict(&subscribers);
         self.node.wake();
         Ok(())
     }
@@ -312,6 +307,23 @@ impl Publication {
             subscribers.iter().map(|one| one.handle).filter(|handle| !fitting.contains(handle)).collect();
         self.state.counters.subscribers_other_type.add(others.difference(&self.refused).count() as u64);
         self.refused = others;
+    }
+
+    /// Counts the subscribers that request more than the offered quality of service, so that DDS does not connect them.
+    fn refuse_too_strict(&mut self, subscribers: &Peers) {
+        let Some(open) = &self.open else { return };
+        let fitting = subscribers.of_type(&open.type_name, open.hash.as_deref());
+        let mismatches = fitting.filter_map(|one| Some((one.handle, open.qos.serves(&one.qos).err()?)));
+        let mut too_strict = BTreeSet::new();
+        for (handle, mismatch) in mismatches {
+            too_strict.insert(handle);
+            if !self.too_strict.contains(&handle) {
+                self.state.counters.subscribers_qos.increment();
+                let (component, topic) = (&self.state.component, &self.state.topic);
+                tracing::warn!(component, topic, %mismatch, "the quality of service of a ROS subscriber does not fit");
+            }
+        }
+        self.too_strict = too_strict;
     }
 
     fn close(&mut self) {

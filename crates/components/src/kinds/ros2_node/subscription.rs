@@ -24,8 +24,10 @@ pub(super) struct Subscription {
     fixed_type: Option<String>,
     fixed_qos: Option<Qos>,
     publishers: Peers,
-    /// Publishers that were counted as refused.
+    /// Publishers of other types, which were counted as refused.
     refused: BTreeSet<u64>,
+    /// Publishers that offer too little, which were counted as refused.
+    too_weak: BTreeSet<u64>,
     input: Option<Input>,
     output: Output,
     message_bytes_max: usize,
@@ -82,6 +84,7 @@ impl Subscription {
             fixed_qos: fixed_qos.transpose()?,
             publishers: Peers::default(),
             refused: BTreeSet::new(),
+            too_weak: BTreeSet::new(),
             input: None,
             output,
             message_bytes_max: node.message_bytes_max,
@@ -115,6 +118,7 @@ impl Subscription {
     /// Removes a publisher. Returns `true` if it was one of this topic.
     pub(super) fn gone(&mut self, handle: u64) -> bool {
         self.refused.remove(&handle);
+        self.too_weak.remove(&handle);
         self.publishers.remove(handle)
     }
 
@@ -129,6 +133,7 @@ impl Subscription {
         let hash = wanted.hash.as_deref();
         let offered = self.publishers.of_type(&wanted.dds_name, hash).map(|one| &one.qos);
         let qos = self.fixed_qos.unwrap_or_else(|| qos::for_publishers(offered));
+        self.refuse_too_weak(&wanted, &qos);
         let is_same = |input: &Input| input.type_name == wanted.dds_name && input.qos == qos;
         if !self.input.as_ref().is_some_and(is_same) {
             self.close()?;
@@ -175,6 +180,21 @@ impl Subscription {
         refused.retain(|handle| !fitting.contains(handle));
     }
 
+    /// Counts the publishers that do not offer the requested quality of service, so that DDS does not connect them.
+    fn refuse_too_weak(&mut self, wanted: &WantedType, qos: &Qos) {
+        let Self { publishers, too_weak, counters, topic, component, .. } = self;
+        for publisher in publishers.of_type(&wanted.dds_name, wanted.hash.as_deref()) {
+            match publisher.qos.serves(qos) {
+                Ok(()) => _ = too_weak.remove(&publisher.handle),
+                Err(mismatch) if too_weak.insert(publisher.handle) => {
+                    counters.publishers_qos.increment();
+                    tracing::warn!(component, topic, %mismatch, "the quality of service of a ROS publisher does not fit");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
     /// Closes the reader, after its last messages, and the topic of the bus.
     pub(super) fn close(&mut self) -> Result<(), DdsError> {
         while self.receive()? {}
@@ -213,22 +233,12 @@ impl Subscription {
         }
     }
 
-    /// Counts and logs the events of the reader.
+    /// Counts the events of the reader.
     pub(super) fn record_statuses(&self) {
         let Some(input) = &self.input else { return };
         let statuses = input.reader.statuses();
         self.counters.lost.add(statuses.lost);
         self.counters.received_late.add(statuses.deadlines_missed);
-        self.counters.publishers_qos.add(statuses.incompatible);
-        if statuses.incompatible > 0 {
-            let (component, topic, policy) = (&self.component, &self.topic, statuses.policy);
-            tracing::warn!(
-                component,
-                topic,
-                policy,
-                "a ROS publisher offers less than the requested quality of service"
-            );
-        }
     }
 }
 

@@ -21,18 +21,13 @@ const fn status(id: dds::dds_status_id) -> u32 {
 
 /// The statuses for which a reader or a writer wakes its waitset.
 const READER_STATUSES: u32 = status(dds::dds_status_id_DDS_DATA_AVAILABLE_STATUS_ID)
-    | status(dds::dds_status_id_DDS_REQUESTED_INCOMPATIBLE_QOS_STATUS_ID)
     | status(dds::dds_status_id_DDS_REQUESTED_DEADLINE_MISSED_STATUS_ID)
     | status(dds::dds_status_id_DDS_SAMPLE_LOST_STATUS_ID);
-const WRITER_STATUSES: u32 = status(dds::dds_status_id_DDS_OFFERED_INCOMPATIBLE_QOS_STATUS_ID)
-    | status(dds::dds_status_id_DDS_OFFERED_DEADLINE_MISSED_STATUS_ID);
+const WRITER_STATUSES: u32 = status(dds::dds_status_id_DDS_OFFERED_DEADLINE_MISSED_STATUS_ID);
 
 /// Events of a reader or a writer since the last call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct Statuses {
-    /// Peers with another quality of service, and the policy of the last one.
-    pub(in super::super) incompatible: u64,
-    pub(in super::super) policy: &'static str,
     /// Samples that were late.
     pub(in super::super) deadlines_missed: u64,
     /// Samples that were sent and not received.
@@ -104,8 +99,6 @@ impl Reader {
     /// Returns the events since the last call.
     pub(in super::super) fn statuses(&self) -> Statuses {
         let entity = self.entity.id();
-        let mut incompatible =
-            dds::dds_requested_incompatible_qos_status_t { total_count: 0, total_count_change: 0, last_policy_id: 0 };
         let mut missed = dds::dds_requested_deadline_missed_status_t {
             total_count: 0,
             total_count_change: 0,
@@ -114,34 +107,15 @@ impl Reader {
         let mut lost = dds::dds_sample_lost_status_t { total_count: 0, total_count_change: 0 };
         // SAFETY: each status is valid for a write of its type. A call that fails leaves the zeros.
         unsafe {
-            dds::dds_get_requested_incompatible_qos_status(entity, &raw mut incompatible);
             dds::dds_get_requested_deadline_missed_status(entity, &raw mut missed);
             dds::dds_get_sample_lost_status(entity, &raw mut lost);
         }
-        Statuses {
-            incompatible: change(incompatible.total_count_change),
-            policy: policy(incompatible.last_policy_id),
-            deadlines_missed: change(missed.total_count_change),
-            lost: change(lost.total_count_change),
-        }
+        Statuses { deadlines_missed: change(missed.total_count_change), lost: change(lost.total_count_change) }
     }
 }
 
 fn change(count: i32) -> u64 {
     u64::try_from(count).unwrap_or(0)
-}
-
-/// Returns the name of a policy (DDS 1.4, 2.3.3, `QosPolicyId_t`).
-const fn policy(id: u32) -> &'static str {
-    match id {
-        2 => "durability",
-        4 => "deadline",
-        6 => "ownership",
-        8 => "liveliness",
-        11 => "reliability",
-        23 => "data representation",
-        _ => "other",
-    }
 }
 
 /// A reference to a sample of Cyclone DDS and its octets.
@@ -281,23 +255,13 @@ impl Writer {
 impl Statuses {
     /// Returns the events of a writer since the last call; none if it was deleted meanwhile.
     pub(in super::super) fn of_writer(id: i32) -> Self {
-        let mut incompatible =
-            dds::dds_offered_incompatible_qos_status_t { total_count: 0, total_count_change: 0, last_policy_id: 0 };
         let mut missed = dds::dds_offered_deadline_missed_status_t {
             total_count: 0,
             total_count_change: 0,
             last_instance_handle: 0,
         };
-        // SAFETY: each status is valid for a write of its type. A call that fails leaves the zeros.
-        unsafe {
-            dds::dds_get_offered_incompatible_qos_status(id, &raw mut incompatible);
-            dds::dds_get_offered_deadline_missed_status(id, &raw mut missed);
-        }
-        Self {
-            incompatible: change(incompatible.total_count_change),
-            policy: policy(incompatible.last_policy_id),
-            deadlines_missed: change(missed.total_count_change),
-            lost: 0,
-        }
+        // SAFETY: the status is valid for a write of its type. A call that fails leaves the zeros.
+        let _ = unsafe { dds::dds_get_offered_deadline_missed_status(id, &raw mut missed) };
+        Self { deadlines_missed: change(missed.total_count_change), lost: 0 }
     }
 }
