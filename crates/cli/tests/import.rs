@@ -160,8 +160,8 @@ fn a_file_of_mqtt_client_for_ros_2() {
             ros_topic: /goal
             advanced: { ros: { latched: true, qos: { reliability: reliable, durability: transient_local } } }
 ";
-    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
-    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+    let (node, warnings) = Folder::new(params).import();
+    let warnings = format!("{}\n", warnings.join("\n"));
     for line in [
         "    kind: ros2_node\n",
         "- { from: /points, to: ros/points, type: sensor_msgs/msg/PointCloud2, qos: { reliability: best_effort, depth: 5 } }\n",
