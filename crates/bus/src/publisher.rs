@@ -220,9 +220,7 @@ impl UntypedPublisher {
             self.endpoint.monitor.wake();
         }
         self.assert_alive(now);
-        for (from, to) in body.meta.last_hops() {
-            self.endpoint.stats.record_hop(&from, &to);
-        }
+        body.meta.last_hops(|from, to| self.endpoint.stats.record_hop(from, to));
         full
     }
 

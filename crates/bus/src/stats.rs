@@ -242,9 +242,7 @@ impl Hop {
     }
 
     fn record(&self, meta: &Meta, here: HopStamp) {
-        for (from, to) in meta.hops_to(here) {
-            self.stats.record_hop(&from, &to);
-        }
+        meta.hops_to(&here, |from, to| self.stats.record_hop(from, to));
         if !meta.stamps().is_empty() {
             self.stats.record(&meta.origin_stamp(), &here, meta.clocks_until(&here));
         }

@@ -101,26 +101,35 @@ impl Meta {
         self.push(HopStamp::new(hop, HopKind::Published, at))
     }
 
-    /// Returns the hops that end with the last stamp: first the one to the arrival at the component, if the stamp
-    /// before the last one is that arrival, and then the last one. Empty if the last stamp was not recorded.
-    pub(crate) fn last_hops(&self) -> impl Iterator<Item = (HopStamp, HopStamp)> {
-        let last = self.stamps().split_last().filter(|_| !self.is_full);
-        last.into_iter().flat_map(|(here, before)| self.hops_after(before, *here))
+    /// Calls `record` with each hop that ends with the last stamp: first the one to the arrival at the component, if the
+    /// stamp before the last one is that arrival, and then the last one. Does nothing if the last stamp was not recorded.
+    #[inline]
+    pub(crate) fn last_hops(&self, record: impl FnMut(&HopStamp, &HopStamp)) {
+        if let Some((here, before)) = self.stamps().split_last()
+            && !self.is_full
+        {
+            self.hops_after(before, here, record);
+        }
     }
 
-    /// Returns the hops to a place where the message is not published again: to its arrival, if that is the last stamp,
-    /// and from the last stamp to `here`.
-    pub(crate) fn hops_to(&self, here: HopStamp) -> impl Iterator<Item = (HopStamp, HopStamp)> {
-        self.hops_after(self.stamps(), here)
+    /// Calls `record` with each hop to a place where the message is not published again: the one to its arrival, if that is
+    /// the last stamp, and the one from the last stamp to `here`.
+    pub(crate) fn hops_to(&self, here: &HopStamp, record: impl FnMut(&HopStamp, &HopStamp)) {
+        self.hops_after(self.stamps(), here, record);
     }
 
-    /// Returns the hops to `here`, which follows the stamps `before`.
-    fn hops_after(&self, before: &[HopStamp], here: HopStamp) -> impl Iterator<Item = (HopStamp, HopStamp)> {
-        let last = before.last().copied().unwrap_or_else(|| self.origin_stamp());
-        let earlier = before.split_last().map_or(&[][..], |(_, earlier)| earlier);
-        let start = earlier.last().copied().unwrap_or_else(|| self.origin_stamp());
-        let arrival = last.kind().is_arrival().then_some((start, last));
-        arrival.into_iter().chain([(last, here)])
+    #[inline]
+    fn hops_after(&self, before: &[HopStamp], here: &HopStamp, mut record: impl FnMut(&HopStamp, &HopStamp)) {
+        let origin = self.origin_stamp();
+        match before {
+            [] => record(&origin, here),
+            [earlier @ .., last] => {
+                if last.kind().is_arrival() {
+                    record(earlier.last().unwrap_or(&origin), last);
+                }
+                record(last, here);
+            }
+        }
     }
 
     /// Returns the state of the clocks of the path from the origin to `here`, which follows the stamps: the clock of the
@@ -138,7 +147,7 @@ impl Meta {
     }
 
     pub(crate) fn origin_stamp(&self) -> HopStamp {
-        HopStamp::new(HopName::new("origin"), HopKind::Published, self.origin)
+        HopStamp::new(HopName::ORIGIN, HopKind::Published, self.origin)
     }
 
     /// Returns the start of the next hop: the last stamp, or the origin.
@@ -156,8 +165,10 @@ mod tests {
         HopStamp::new(HopName::new(hop), kind, Tai::from_nanos(at))
     }
 
-    fn names(hops: impl Iterator<Item = (HopStamp, HopStamp)>) -> Vec<(String, String)> {
-        hops.map(|(from, to)| (from.hop.to_string(), to.hop.to_string())).collect()
+    fn last(meta: &Meta) -> Vec<(String, String)> {
+        let mut hops = Vec::new();
+        meta.last_hops(|from, to| hops.push((from.hop.to_string(), to.hop.to_string())));
+        hops
     }
 
     fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -173,21 +184,17 @@ mod tests {
         }
         assert_eq!(meta.stamps().len(), HOPS_MAX);
         assert_eq!(meta.last().at, Tai::from_nanos(15));
-        assert_eq!(meta.last_hops().count(), 0, "the last stamp is not that of the last component");
+        assert_eq!(last(&meta), [], "the last stamp is not that of the last component");
     }
 
     #[test]
     fn a_derived_message_has_the_hop_to_its_cause_and_the_time_within_the_component() {
         let mut meta = Meta::from_origin(Tai::from_nanos(0));
         meta.push(stamp("camera", HopKind::Published, 1));
-        assert_eq!(names(meta.last_hops()), pairs(&[("origin", "camera")]));
+        assert_eq!(last(&meta), pairs(&[("origin", "camera")]));
         let mut meta = meta.after(stamp("tracker", HopKind::Taken, 2));
-        assert_eq!(
-            names(meta.hops_to(stamp("tracker", HopKind::Published, 3))),
-            pairs(&[("camera", "tracker"), ("tracker", "tracker")])
-        );
         meta.push(stamp("tracker", HopKind::Published, 3));
-        assert_eq!(names(meta.last_hops()), pairs(&[("camera", "tracker"), ("tracker", "tracker")]));
+        assert_eq!(last(&meta), pairs(&[("camera", "tracker"), ("tracker", "tracker")]));
     }
 
     #[test]
