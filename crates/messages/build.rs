@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 17] = [
+const FILES: [&str; 18] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
     "foxglove/raw_image.proto",
+    "viaduct/figures/key_figures.proto",
     "viaduct/its/event_notice.proto",
     "viaduct/its/event_request.proto",
     "viaduct/its/local_dynamic_map.proto",

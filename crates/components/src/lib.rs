@@ -16,6 +16,7 @@
 pub mod capture;
 mod counter_mirror;
 mod encoding;
+pub mod figures;
 mod frame_segment;
 pub mod kinds;
 pub mod link;

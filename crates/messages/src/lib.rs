@@ -41,6 +41,8 @@ messages!(
     foxglove::Log,
     foxglove::PointCloud,
     foxglove::RawImage,
+    viaduct::figures::KeyFigures,
+    viaduct::figures::RoundTrip,
     viaduct::its::V2xError,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,

@@ -4,6 +4,7 @@ pub mod camera;
 pub mod fleet;
 pub mod generator;
 pub mod its_station;
+pub mod key_figures;
 pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
@@ -35,6 +36,11 @@ pub static KINDS: &[Kind] = &[
         "its_station",
         "An ETSI ITS station on Ethernet, UDP multicast or a capture: exchanges V2X messages with the bus and generates its own.",
         "{ station_id: 1, access: { udp_multicast: {} } }",
+    ),
+    Kind::of::<key_figures::KeyFigures>(
+        "key_figures",
+        "Live key figures of messages that leave the node and come back: latency of each stage, clock offset and losses.",
+        "topic: objects",
     ),
     Kind::of::<link_emulator::LinkEmulator>(
         "link_emulator",
