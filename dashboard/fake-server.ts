@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import type { CounterKpi, EventCollection, EventProperties, HopKpi, InfrastructureCollection, InfrastructureFeature, Kpis, MessageCollection, MessageFeature, MessageProperties, Problem, RoadMap, SignalState, StationFeature, TopicKpi } from "./src/api";
+import type { CounterKpi, EventCollection, EventProperties, FiguresKpi, HopKpi, InfrastructureCollection, InfrastructureFeature, Kpis, LatencyKpi, MessageCollection, MessageFeature, MessageProperties, Problem, RoadMap, SignalState, StationFeature, TopicKpi } from "./src/api";
 
 export interface FakeOptions {
   vehicles: number;
@@ -16,11 +16,15 @@ export interface FakeOptions {
   roads?: boolean;
   /** `false` for a node without events, lanes and signs. Default `true`. */
   objects?: boolean;
+  /** `true` for a node with key figures of messages that come back. */
+  figures?: boolean;
 }
 
 const [CYCLIST, MOTORCYCLE, PASSENGER_CAR, BUS, HEAVY_TRUCK, ROADSIDE_UNIT] = [2, 4, 5, 6, 8, 15] as const;
 const CENTRE = { lon: 6.0839, lat: 50.7753 };
 const METRES_PER_DEGREE = 111_320;
+/** Stages of a round trip and their means in milliseconds. */
+const STAGES = [["vehicle_to_interface", 0.2], ["vehicle_interface_out", 0.3], ["vehicle_to_cloud", 19], ["cloud_interface_in", 0.1], ["interface_to_detection", 3.6], ["detection", 43.4], ["detection_to_interface", 0.1], ["cloud_interface_out", 0.1], ["cloud_to_vehicle", 19], ["vehicle_interface_in", 0.1], ["interface_to_benchmark", 0.2]] as const;
 const STEP_MS = 50;
 const COLUMNS = 10;
 const ROWS = 8;
@@ -81,6 +85,7 @@ export class FakeNode {
   readonly #drops: boolean;
   readonly #roads: boolean;
   readonly #objects: boolean;
+  readonly #figures: boolean;
   #event: FakeEvent;
   readonly #timer: NodeJS.Timeout;
   #sequence = 0;
@@ -93,6 +98,7 @@ export class FakeNode {
     this.#drops = options.drops ?? true;
     this.#roads = options.roads ?? true;
     this.#objects = options.objects ?? true;
+    this.#figures = options.figures ?? false;
     this.#crossings = streets(this.#random);
     this.#vehicles = Array.from({ length: options.vehicles }, (_, i) => this.#makeVehicle(i));
     this.#event = { number: 0, started_ms: Date.now(), updates: 0, messages: 0, ended_ms: undefined };
@@ -248,6 +254,32 @@ export class FakeNode {
       topics: this.#topics(total, rate),
       hops: total === 0 ? [] : this.#hops(total, rate),
       counters: this.#counters(total, rate),
+      figures: this.#figures ? [this.#keyFigures()] : [],
+    };
+  }
+
+  /** Key figures like those of the case study of mqtt_client. */
+  #keyFigures(): FiguresKpi {
+    const latency = (mean_ms: number): LatencyKpi => ({ mean_ms, median_ms: mean_ms * 0.98, min_ms: mean_ms * 0.8, max_ms: mean_ms * 1.9, sd_ms: mean_ms * 0.08, p95_ms: mean_ms * 1.15, p99_ms: mean_ms * 1.4 });
+    const stages = STAGES.map(([name, mean_ms]) => ({
+      name,
+      is_communication: name === "vehicle_to_cloud" || name === "cloud_to_vehicle",
+      recent_ms: mean_ms * (1 + 0.1 * Math.sin(Date.now() / 7_000 + mean_ms) + 0.15 * (this.#random() - 0.5)),
+      latency: latency(mean_ms),
+    }));
+    const total_ms = STAGES.reduce((sum, [, ms]) => sum + ms, 0);
+    return {
+      topic: "figures/window",
+      of: "objects",
+      count: 600,
+      window: 600,
+      stages,
+      total: latency(total_ms),
+      total_recent_ms: total_ms,
+      total_quantiles_ms: Array.from({ length: 101 }, (_, i) => total_ms * (0.85 + 0.25 * (i / 100) ** 2 + (i === 100 ? 0.3 : 0))),
+      communication_ms: 19,
+      clock_offset: { offset_ms: -3.21, error_ms: 17.4 },
+      loss: { sent: 600, missing: 2, late: 1 },
     };
   }
 

@@ -6,7 +6,7 @@ import { FakeNode } from "./fake-server.ts";
 
 /** Serves a simulated node for the page, with `vite --mode fake` (FAKE_VEHICLES sets the number of vehicles, 60 by default). */
 function fakeNode(): Plugin {
-  const node = new FakeNode({ vehicles: Number(process.env["FAKE_VEHICLES"] ?? 60) });
+  const node = new FakeNode({ vehicles: Number(process.env["FAKE_VEHICLES"] ?? 60), figures: true });
   return {
     name: "fake-node",
     configureServer: (server) => void server.middlewares.use((request, response, next) => node.handle(request, response) || next()),

@@ -249,6 +249,19 @@ export interface components {
              */
             undecodable: number;
         };
+        /** @description Time of the other machine's clock minus that of this one, in milliseconds. */
+        ClockOffsetKpi: {
+            /**
+             * Format: double
+             * @description Largest error of the estimate.
+             */
+            error_ms: number;
+            /**
+             * Format: double
+             * @description The estimate.
+             */
+            offset_ms: number;
+        };
         /** @description One counter. */
         CounterKpi: {
             /** @description The component that owns the counter. */
@@ -403,6 +416,43 @@ export interface components {
          * @enum {string}
          */
         EventState: "active" | "cancelled" | "negated" | "expired";
+        /** @description Key figures of messages that leave the node, are processed elsewhere and come back, over a window of the newest ones. */
+        FiguresKpi: {
+            /** @description Offset of the clock of the other machine. */
+            clock_offset?: components["schemas"]["ClockOffsetKpi"];
+            /**
+             * Format: double
+             * @description Mean latency of one way between the two machines, in milliseconds, independent of their clocks.
+             */
+            communication_ms?: number;
+            /**
+             * Format: int32
+             * @description Messages in the window.
+             */
+            count: number;
+            /** @description Losses; absent if the source is not observed. */
+            loss?: components["schemas"]["LossKpi"];
+            /** @description Topic of the returned messages. */
+            of: string;
+            /** @description The stages in the order of flow. Their means add up to the mean of the total. */
+            stages: components["schemas"]["StageKpi"][];
+            /** @description Topic of the figures. */
+            topic: string;
+            /** @description The whole path; absent without messages. */
+            total?: components["schemas"]["LatencyKpi"];
+            /** @description Quantiles of the total at 0, 1, ... 100 %, in milliseconds. */
+            total_quantiles_ms: number[];
+            /**
+             * Format: double
+             * @description Mean of the total over the messages of the last second, in milliseconds; absent if there were none.
+             */
+            total_recent_ms?: number;
+            /**
+             * Format: int32
+             * @description Size of the window.
+             */
+            window: number;
+        };
         /** @description A GeoJSON geometry. */
         Geometry: {
             coordinates: number[];
@@ -572,6 +622,8 @@ export interface components {
         Kpis: {
             cache: components["schemas"]["CacheKpis"];
             counters: components["schemas"]["CounterKpi"][];
+            /** @description Key figures of messages that come back to the node, by topic. Empty without the setting `figures`. */
+            figures: components["schemas"]["FiguresKpi"][];
             hops: components["schemas"]["HopKpi"][];
             /** @description Name of the node. */
             node: string;
@@ -599,6 +651,44 @@ export interface components {
          * @enum {string}
          */
         LaneKind: "vehicle" | "crosswalk" | "bike_lane" | "sidewalk" | "median" | "striping" | "tracked_vehicle" | "parking";
+        /** @description Statistics of a latency over a window, in milliseconds. */
+        LatencyKpi: {
+            /**
+             * Format: double
+             * @description Maximum.
+             */
+            max_ms: number;
+            /**
+             * Format: double
+             * @description Arithmetic mean.
+             */
+            mean_ms: number;
+            /**
+             * Format: double
+             * @description Median.
+             */
+            median_ms: number;
+            /**
+             * Format: double
+             * @description Minimum.
+             */
+            min_ms: number;
+            /**
+             * Format: double
+             * @description 95th percentile.
+             */
+            p95_ms: number;
+            /**
+             * Format: double
+             * @description 99th percentile.
+             */
+            p99_ms: number;
+            /**
+             * Format: double
+             * @description Corrected standard deviation.
+             */
+            sd_ms: number;
+        };
         /** @description A link of an answer (RFC 8288). */
         Link: {
             /** @description Absolute URL. */
@@ -607,6 +697,24 @@ export interface components {
             rel: string;
             /** @description Media type of the linked resource. */
             type: string;
+        };
+        /** @description Messages of the source that did not come back, in the window. */
+        LossKpi: {
+            /**
+             * Format: int32
+             * @description Messages that came back after the deadline.
+             */
+            late: number;
+            /**
+             * Format: int32
+             * @description Messages that did not come back.
+             */
+            missing: number;
+            /**
+             * Format: int32
+             * @description Messages whose time to come back is over.
+             */
+            sent: number;
         };
         /** @description A GeoJSON FeatureCollection (RFC 7946) of V2X messages. */
         MessageCollection: {
@@ -761,6 +869,27 @@ export interface components {
          * @enum {string}
          */
         SignalState: "unavailable" | "dark" | "stop_then_proceed" | "stop_and_remain" | "pre_movement" | "permissive_movement_allowed" | "protected_movement_allowed" | "permissive_clearance" | "protected_clearance" | "caution_conflicting_traffic";
+        /** @description A stage of a path. */
+        StageKpi: {
+            /**
+             * Format: double
+             * @description Largest error of `one_way` by the clocks, in milliseconds.
+             */
+            clock_error_ms?: number;
+            /** @description `true` if it is the way from one machine to another. Its latency is then the mean of all such ways of a message. */
+            is_communication: boolean;
+            /** @description Latency in the window. */
+            latency: components["schemas"]["LatencyKpi"];
+            /** @description Name of the stage. */
+            name: string;
+            /** @description For a way between machines with synchronised clocks: its latency by these clocks. */
+            one_way?: components["schemas"]["LatencyKpi"];
+            /**
+             * Format: double
+             * @description Mean over the messages of the last second, in milliseconds; absent if there were none.
+             */
+            recent_ms?: number;
+        };
         /** @description A station as a GeoJSON Feature. */
         StationFeature: {
             geometry: components["schemas"]["Point"] | null;

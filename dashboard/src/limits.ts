@@ -22,6 +22,8 @@ export const GLIDE_MAX_M = 80;
 export const SERIES_MAX = 64;
 /** Maximum number of hops drawn at the same time: the number of distinguishable colours. */
 export const HOPS_DRAWN_MAX = 8;
+/** Maximum number of stages of key figures drawn at the same time. */
+export const STAGES_DRAWN_MAX = 8;
 export const KPIS_PERIOD_MS = 1_000;
 /** Pause before a failed request for initial data is repeated. */
 export const RETRY_MS = 1_000;

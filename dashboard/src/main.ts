@@ -8,6 +8,7 @@ import { StationMap } from "./map/map";
 import { Live } from "./net/live";
 import { type HastyPoll, type Poll, poll, untilAnswered } from "./net/poll";
 import { EventPanel } from "./panels/event";
+import { FiguresPanel } from "./panels/figures";
 import { LatencyPanel } from "./panels/latency";
 import { RatesPanel } from "./panels/rates";
 import { StationPanel } from "./panels/station";
@@ -28,6 +29,7 @@ const events = new Events();
 const map = new StationMap(stations, events, select);
 const live = new Live({ onMessage: takeMessage, onRestart: fill });
 const latency = new LatencyPanel(byId("latency"));
+const figures = new FiguresPanel(byId("figures"));
 const rates = new RatesPanel(byId("rates"));
 const topics = new TopicsPanel(byId("topics"));
 const drops = new DropsPanel(byId("drops"));
@@ -118,6 +120,7 @@ function takeKpis(kpis: Kpis): void {
   uptime_s = kpis.uptime_s;
   byId("facts").classList.remove("stale");
   latency.update(kpis, time_s);
+  figures.update(kpis, time_s);
   rates.update(kpis, time_s);
   topics.update(kpis);
   const { drops_hz, repetitions_hz } = drops.update(kpis);
@@ -136,6 +139,7 @@ function loseKpis(): void {
   byId("facts").classList.add("stale");
   const time_s = now_s();
   latency.error(WHAT_TO_DO, time_s);
+  figures.error(NO_NODE, time_s);
   rates.error(NO_NODE, time_s);
   for (const panel of [topics, drops, cache]) panel.error(NO_NODE);
 }

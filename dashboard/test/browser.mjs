@@ -66,6 +66,14 @@ async function checkPage(url) {
     await page.waitForSelector("[data-testid=rate-row]");
     await page.waitForSelector("#rates .uplot canvas");
   });
+  if (options.url === undefined) {
+    await step("the stages of a round trip are plotted and listed", async () => {
+      await page.waitForFunction(() => document.querySelectorAll("[data-testid=figures-row]").length === 11, null, { timeout: APPEAR_MS });
+      await page.waitForSelector("#figures .plot .uplot canvas");
+      await page.waitForSelector("#figures .ecdf .uplot canvas");
+      assert(/total 86\.\d ms.*2 missing.*clock -3\.21 ms ±17\.4 ms/.test(await page.textContent("#figures .note")), "the note lacks a figure");
+    });
+  }
   await step("the scale and the coordinates are shown", async () => {
     await text(page, "scale", (shown) => /^\d+ (m|km)$/.test(shown));
     await text(page, "coordinates", (shown) => /° [NS]/.test(shown));
@@ -252,5 +260,5 @@ async function startFake() {
   const page = `${root}dist`;
   if (!existsSync(`${page}/index.html`)) throw new Error("there is no dist/: run `npm run build` first");
   const { module } = await runnerImport(`${root}fake-server.ts`);
-  return module.startFakeServer({ port: 0, vehicles: Number(options.vehicles), page, roads: !options["no-roads"] });
+  return module.startFakeServer({ port: 0, vehicles: Number(options.vehicles), page, roads: !options["no-roads"], figures: true });
 }

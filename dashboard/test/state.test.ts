@@ -354,7 +354,7 @@ function received(station_id: number, lon: number, lat: number, reception_time?:
 
 function kpis(uptime_s: number, dropped: number): Kpis {
   return {
-    node: "n", time: "", uptime_s, types: [], hops: [],
+    node: "n", time: "", uptime_s, types: [], hops: [], figures: [],
     cache: { messages: 0, octets: 0, octets_max: 1, stations: 0, inserted: 0, evicted: 0, rejected: {}, live_clients: 0, stations_evicted: 0, undecodable: 0, events: 0, infrastructure: 0, objects_evicted: 0, objects_skipped: 0 },
     topics: [{ topic: "its/rx/cam", type: "Cam", published: 0, rate_hz: 0, dropped, subscriptions: [{ subscriber: "cache", delivered: 0, queued: 0, dropped: { queue_full: dropped } }] }],
     counters: [

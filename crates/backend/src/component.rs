@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use viaduct_bus::{Counter, Hop, Qos, Sample, clock};
+use viaduct_messages::viaduct::figures::KeyFigures;
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_node::{CallbackContext, Component, Context, Edges, Kind, Resource, SettingError, StartError};
 
 use crate::api::{self, Api};
 use crate::cache::Rejected;
+use crate::figures::{NewestFigures, NodeKpis};
 use crate::{ApiSettings, Backend, SettingsError};
 
 /// Every kind of this crate.
@@ -23,12 +25,17 @@ pub static KINDS: &[Kind] = &[Kind::of::<ApiServer>(
 /// the cache.
 const REQUESTED: Qos = Qos::keep_last(4096);
 
+/// Queue of each topic of key figures, of which only the newest ones matter.
+const FIGURES: Qos = Qos::keep_last(1);
+
 /// Period in which rates are computed and expired messages dropped.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The component: feeds a [`Backend`] and serves its API.
 pub struct ApiServer {
     backend: Arc<Backend>,
+    /// Key figures of messages that come back.
+    figures: NewestFigures,
     /// Measures the latency until a message is available to requests.
     hop: Hop,
     /// Messages received: equals inserted plus dropped.
@@ -47,23 +54,35 @@ impl Component for ApiServer {
     fn edges(settings: &ApiSettings) -> Edges {
         let listen = Resource::TcpListen { address: settings.listen, setting: "listen".to_owned() };
         let topics = settings.topics.iter().take(settings.topics_needed()).enumerate();
-        topics.fold(Edges::default().takes(listen), |edges, (index, pattern)| {
+        let edges = topics.fold(Edges::default().takes(listen), |edges, (index, pattern)| {
             edges.reads::<V2xMessage>(&format!("topics.{index}"), pattern, REQUESTED)
-        })
+        });
+        settings
+            .figures
+            .iter()
+            .enumerate()
+            .fold(edges, |edges, (index, topic)| edges.reads::<KeyFigures>(&format!("figures.{index}"), topic, FIGURES))
     }
 
     fn start(settings: ApiSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
         let backend = Backend::new(&settings).map_err(SettingError::from)?;
-        let api = Api::new(&settings, backend.clone(), Arc::new(context.bus().clone())).map_err(SettingError::from)?;
+        let figures = NewestFigures::default();
+        let kpis = NodeKpis { bus: context.bus().clone(), figures: figures.clone() };
+        let api = Api::new(&settings, backend.clone(), Arc::new(kpis)).map_err(SettingError::from)?;
         serve(settings.listen, api, context)?;
         for pattern in &settings.topics {
             let messages = context.subscribe::<V2xMessage>(pattern, REQUESTED)?;
             context.on(messages, Self::on_message);
         }
+        for topic in &settings.figures {
+            let samples = context.subscribe::<KeyFigures>(topic, FIGURES)?;
+            context.on(samples, |server, sample, _| server.figures.set(sample.topic(), &sample));
+        }
         context.every(TICK, |server, out| server.backend.tick(out.now));
         let dropped = Rejected::ALL.map(|reason| (reason, context.counter_for("dropped", reason.label())));
         Ok(Self {
             backend,
+            figures,
             hop: context.hop(),
             received: context.counter("received"),
             inserted: context.counter("inserted"),

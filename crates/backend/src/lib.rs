@@ -9,6 +9,7 @@ pub mod api;
 pub mod cache;
 mod component;
 mod decoded;
+mod figures;
 mod live;
 mod map_objects;
 mod rates;

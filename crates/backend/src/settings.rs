@@ -19,6 +19,8 @@ pub struct ApiSettings {
     pub listen: SocketAddr,
     /// Topics of V2X messages, names or patterns. Default `its/rx/*`, and `its/tx/*` if a component publishes it.
     pub topics: Vec<String>,
+    /// Topics of key figures of the kind `key_figures` (`figures/window`), which the dashboard shows. Default: none.
+    pub figures: Vec<String>,
     /// Limits of the message cache.
     pub cache: CacheSettings,
     /// The road network that the dashboard draws. Default: none.
@@ -83,6 +85,7 @@ impl Default for ApiSettings {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             topics: topics_default().to_vec(),
+            figures: Vec::new(),
             cache: CacheSettings::default(),
             map: None,
             live: LiveSettings::default(),
@@ -126,6 +129,9 @@ impl ApiSettings {
     pub fn check(&self) -> Result<(), SettingsError> {
         for pattern in &self.topics {
             topic::check_pattern(pattern).map_err(|error| SettingsError::new("topics", &error))?;
+        }
+        for name in &self.figures {
+            topic::check_name(name).map_err(|error| SettingsError::new("figures", &error))?;
         }
         let cache = &self.cache;
         within("cache.octets_max", cache.octets_max, 1 << 20, isize::MAX.unsigned_abs())?;

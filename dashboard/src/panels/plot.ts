@@ -5,9 +5,9 @@ import "uplot/dist/uPlot.min.css";
 import { HISTORY_S } from "../limits";
 
 const WINDOWS_S = [60, 120, HISTORY_S];
-const GRID = { stroke: "#1c2430", width: 1 };
+export const GRID = { stroke: "#1c2430", width: 1 };
 const TICKS = { show: false };
-const LABELS = { stroke: "#8a97aa", font: '11px Inter, "Segoe UI", Roboto, "DejaVu Sans", sans-serif' };
+export const AXIS = { stroke: "#8a97aa", font: '11px Inter, "Segoe UI", Roboto, "DejaVu Sans", sans-serif' };
 
 export interface PlotOptions {
   series: uPlot.Series[];
@@ -40,8 +40,8 @@ export class Plot {
         cursor: { y: false, drag: { x: false, y: false }, sync: { key: "viaduct" }, points: { size: 5 } },
         scales: { x: { time: false, range: (_, oldest, newest) => [newest - windowFor(newest - oldest), newest] }, y: options.y },
         axes: [
-          { ...LABELS, grid: GRID, ticks: TICKS, size: 22, gap: 3, splits: fromNow, values: (_, splits) => splits.map((at) => ago((splits.at(-1) ?? at) - at)) },
-          { ...LABELS, grid: GRID, ticks: TICKS, size: 56, gap: 4, ...options.yAxis },
+          { ...AXIS, grid: GRID, ticks: TICKS, size: 22, gap: 3, splits: fromNow, values: (_, splits) => splits.map((at) => ago((splits.at(-1) ?? at) - at)) },
+          { ...AXIS, grid: GRID, ticks: TICKS, size: 56, gap: 4, ...options.yAxis },
         ],
         series: [{}, ...options.series],
         bands: options.bands ?? [],

@@ -35,6 +35,8 @@ pub struct KpiSnapshot {
     pub hops: Vec<HopKpi>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterKpi>,
+    /// Key figures of messages that come back, by topic.
+    pub figures: Vec<FiguresKpi>,
 }
 
 /// One topic.
@@ -131,6 +133,105 @@ pub struct TotalLatency {
     pub mean_us: f64,
 }
 
+/// Key figures of messages that leave the node, are processed elsewhere and come back, over a window of the newest ones.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct FiguresKpi {
+    /// Topic of the figures.
+    pub topic: String,
+    /// Topic of the returned messages.
+    pub of: String,
+    /// Messages in the window.
+    pub count: u32,
+    /// Size of the window.
+    pub window: u32,
+    /// The stages in the order of flow. Their means add up to the mean of the total.
+    pub stages: Vec<StageKpi>,
+    /// The whole path; absent without messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total: Option<LatencyKpi>,
+    /// Mean of the total over the messages of the last second, in milliseconds; absent if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub total_recent_ms: Option<f64>,
+    /// Quantiles of the total at 0, 1, ... 100 %, in milliseconds.
+    pub total_quantiles_ms: Vec<f64>,
+    /// Mean latency of one way between the two machines, in milliseconds, independent of their clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub communication_ms: Option<f64>,
+    /// Offset of the clock of the other machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub clock_offset: Option<ClockOffsetKpi>,
+    /// Losses; absent if the source is not observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub loss: Option<LossKpi>,
+}
+
+/// A stage of a path.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StageKpi {
+    /// Name of the stage.
+    pub name: String,
+    /// `true` if it is the way from one machine to another. Its latency is then the mean of all such ways of a message.
+    pub is_communication: bool,
+    /// Mean over the messages of the last second, in milliseconds; absent if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub recent_ms: Option<f64>,
+    /// Latency in the window.
+    pub latency: LatencyKpi,
+    /// For a way between machines with synchronised clocks: its latency by these clocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub one_way: Option<LatencyKpi>,
+    /// Largest error of `one_way` by the clocks, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub clock_error_ms: Option<f64>,
+}
+
+/// Statistics of a latency over a window, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct LatencyKpi {
+    /// Arithmetic mean.
+    pub mean_ms: f64,
+    /// Median.
+    pub median_ms: f64,
+    /// Minimum.
+    pub min_ms: f64,
+    /// Maximum.
+    pub max_ms: f64,
+    /// Corrected standard deviation.
+    pub sd_ms: f64,
+    /// 95th percentile.
+    pub p95_ms: f64,
+    /// 99th percentile.
+    pub p99_ms: f64,
+}
+
+/// Time of the other machine's clock minus that of this one, in milliseconds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct ClockOffsetKpi {
+    /// The estimate.
+    pub offset_ms: f64,
+    /// Largest error of the estimate.
+    pub error_ms: f64,
+}
+
+/// Messages of the source that did not come back, in the window.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct LossKpi {
+    /// Messages whose time to come back is over.
+    pub sent: u32,
+    /// Messages that did not come back.
+    pub missing: u32,
+    /// Messages that came back after the deadline.
+    pub late: u32,
+}
+
 /// One counter.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CounterKpi {
@@ -164,6 +265,8 @@ pub(super) struct Kpis {
     topics: Vec<TopicKpi>,
     hops: Vec<HopKpi>,
     counters: Vec<CounterKpi>,
+    /// Key figures of messages that come back to the node, by topic. Empty without the setting `figures`.
+    figures: Vec<FiguresKpi>,
 }
 
 /// Contents and counters of the cache.
@@ -219,12 +322,12 @@ struct TypeKpi {
 
 impl Kpis {
     pub(super) fn of(api: &Api) -> Self {
-        let KpiSnapshot { node, time, uptime_s, topics, hops, counters } = api.kpis.kpis();
+        let KpiSnapshot { node, time, uptime_s, topics, hops, counters, figures } = api.kpis.kpis();
         let stats = api.backend.cache().stats();
         let types = types(&stats, &api.backend.rates_hz());
         let objects = read(api.backend.objects()).counts();
         let cache = CacheKpis::of(&stats, objects, api);
-        Self { node, time: timestamp_text(time), uptime_s, cache, types, topics, hops, counters }
+        Self { node, time: timestamp_text(time), uptime_s, cache, types, topics, hops, counters, figures }
     }
 }
 
@@ -272,6 +375,7 @@ impl KpiSource for Bus {
             topics: snapshot.topics.into_iter().map(TopicKpi::from).collect(),
             hops: snapshot.hops.into_iter().map(HopKpi::from).collect(),
             counters: snapshot.counters.into_iter().map(CounterKpi::from).collect(),
+            figures: Vec::new(),
         }
     }
 }

@@ -45,7 +45,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use viaduct_bus::clock;
 
-pub use kpis::{CounterKpi, HopKpi, KpiSnapshot, KpiSource, RecentLatency, SubscriptionKpi, TopicKpi, TotalLatency};
+pub use kpis::{
+    ClockOffsetKpi, CounterKpi, FiguresKpi, HopKpi, KpiSnapshot, KpiSource, LatencyKpi, LossKpi, RecentLatency,
+    StageKpi, SubscriptionKpi, TopicKpi, TotalLatency,
+};
 pub use server::serve;
 
 use self::budget::Budget;
