@@ -10,6 +10,7 @@ import { History } from "../state/ring";
 import { stack } from "../state/stack";
 import { Panel } from "./panel";
 import { AXIS, GRID, Plot } from "./plot";
+import { shade } from "./rates";
 
 export class FiguresPanel {
   readonly #panel: Panel;
@@ -70,7 +71,7 @@ export class FiguresPanel {
   #build(layers: number): void {
     const series = Array.from({ length: layers }, (_, i) => {
       const colour = line(layers - 1 - i);
-      return { stroke: colour, width: 1, fill: colour, points: { show: false } };
+      return { stroke: colour, width: 1.25, fill: shade(colour), points: { show: false } };
     });
     this.#plot.build({
       series,
@@ -106,7 +107,7 @@ function makeDistribution(container: HTMLElement): uPlot {
       scales: { x: { time: false }, y: { range: [0, 1] } },
       axes: [
         { ...AXIS, grid: GRID, size: 22, gap: 3, values: (_, splits) => splits.map((ms) => `${ms} ms`), space: 48 },
-        { ...AXIS, grid: GRID, size: 40, gap: 4, values: (_, splits) => splits.map((share) => `${Math.round(share * 100)} %`), space: 24 },
+        { ...AXIS, grid: GRID, size: 48, gap: 4, values: (_, splits) => splits.map((share) => `${Math.round(share * 100)} %`), space: 24 },
       ],
       series: [{}, { stroke: line(0), width: 1.5, points: { show: false } }],
       padding: [8, 12, 0, 0],

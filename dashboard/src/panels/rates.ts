@@ -86,7 +86,7 @@ function fillChip(chip: HTMLElement, { type, rate_hz, count: total }: TypeKpi, i
 }
 
 /** Returns the colour mixed with the panel's background: opaque, so that layers do not add up. */
-function shade(hex: string): string {
+export function shade(hex: string): string {
   const ground = [0x10, 0x15, 0x1d];
   const mixed = ground.map((base, i) => Math.round(base + (Number.parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16) - base) * 0.34));
   return `rgb(${mixed.join(" ")})`;
