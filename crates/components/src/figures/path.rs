@@ -247,14 +247,14 @@ pub(crate) mod tests {
     /// microseconds, and a clock of the cloud that is ahead.
     pub(crate) fn stamps(stages_us: [i64; 11], ahead_us: i64, clock: ClockState) -> Vec<HopStamp> {
         let path = Path::offloading(NAMES);
-        let mut at_us = 1_000_000;
+        let mut at_us = 1_700_000_000_000_000;
         let times = std::iter::once(0).chain(stages_us).map(|stage_us| {
             at_us += stage_us;
             at_us
         });
         let stamp = |(index, (point, at_us)): (usize, (Point, i64))| {
             let is_cloud = (3..=8).contains(&index);
-            let at = Tai::from_nanos((at_us + if is_cloud { ahead_us } else { 0 }) * 1_000);
+            let at = Tai::from_unix_nanos((at_us + if is_cloud { ahead_us } else { 0 }) * 1_000);
             let is_between = matches!(point.kind, HopKind::Sent | HopKind::Received);
             let clock = if is_between { clock } else { ClockState::Unknown };
             HopStamp::new(point.hop, point.kind, at).with_clock(clock)

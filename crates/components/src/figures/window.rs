@@ -279,7 +279,8 @@ mod tests {
         let one_way = |clock| {
             let figures = window(10, &[(25_000, 13_000)], 0, clock).figures().unwrap();
             let stage = &figures.stages[2];
-            (stage.one_way.map(|one_way| one_way.mean_ms.round()), stage.clock_error_ms)
+            let round = |ms: f64| (ms * 1e6).round() / 1e6;
+            (stage.one_way.map(|one_way| round(one_way.mean_ms)), stage.clock_error_ms.map(round))
         };
         assert_eq!(one_way(ClockState::Shared), (Some(25.0), Some(0.0)));
         // The errors of both clocks together, 2 x 2^18 ns.
