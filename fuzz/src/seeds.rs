@@ -115,7 +115,12 @@ pub(crate) fn captures() -> Vec<Vec<u8>> {
 
 pub(crate) fn hops() -> Vec<Vec<u8>> {
     let full = (0..8).fold("-9223372036854775808".to_owned(), |text, index| format!("{text};hop_{index}:{index}"));
-    vec![b"1726061471092870123;station:1726061471092970456;uplink:1726061471093070789".to_vec(), full.into_bytes()]
+    let short = "1726061471092870123;station:1726061471092970456;uplink:1726061471093070789";
+    let later =
+        (8..16).fold("ptspr=ts68r?ptsptptp@0000002a".to_owned(), |text, index| format!("{text};hop_{index}:{index}"));
+    [short.to_owned(), format!("{short}\npt38@5e1fd15a"), format!("{full}\n{later}"), full]
+        .map(String::into_bytes)
+        .to_vec()
 }
 
 /// Returns the project's configs, so that all their keys are mutated.

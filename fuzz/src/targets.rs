@@ -129,11 +129,14 @@ pub fn capture(octets: &[u8]) {
     assert!(is_gzip || read <= octets.len());
 }
 
-/// Checks the MQTT user property with a message's hops: writing a parsed value results in the same text.
+/// Checks the MQTT user properties with a message's hops, one a line: writing parsed values results in the same texts.
 pub fn hops(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
-    if let Ok(meta) = hops::parse(text) {
-        assert_eq!(hops::write(&meta), text);
+    let (value, marks) = text.split_once('\n').map_or((text, None), |(value, marks)| (value, Some(marks)));
+    let machine = marks.and_then(|marks| u32::from_str_radix(marks.split(';').next()?.split_once('@')?.1, 16).ok());
+    if let Ok(arrived) = hops::read(value, marks, machine) {
+        assert_eq!(hops::write(&arrived.meta), value);
+        assert!(marks.is_none_or(|marks| hops::write_marks(&arrived.meta, machine) == marks));
     }
 }
 
