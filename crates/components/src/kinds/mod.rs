@@ -40,7 +40,7 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<key_figures::KeyFigures>(
         "key_figures",
         "Live key figures of messages that leave the node and come back: latency of each stage, clock offset and losses.",
-        "topic: objects",
+        "topic: its/rx/cam",
     ),
     Kind::of::<link_emulator::LinkEmulator>(
         "link_emulator",
