@@ -158,7 +158,7 @@ impl KeyFigures {
             differences_ms: trace.differences_ms().collect(),
         };
         // No subscriber of figures may delay the messages that are measured; the bus counts the loss.
-        let _ = self.round_trips.try_publish_from(&meta, round_trip);
+        let _ = self.round_trips.try_publish_from(meta, round_trip);
         self.latest = Some(trace);
     }
 

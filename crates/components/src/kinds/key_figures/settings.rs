@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn refused(more: Value) -> Option<String> {
+    fn refused(more: &Value) -> Option<String> {
         let mut settings = json!({ "topic": "objects" });
         for (key, value) in more.as_object().unwrap() {
             settings[key] = value.clone();
@@ -191,8 +191,8 @@ mod tests {
     fn invalid_settings_are_rejected_with_the_key() {
         let stage = |name: &str, to: &str| json!({ "name": name, "to": to });
         let stages = json!([stage("a", "x taken"), stage("b", "x published")]);
-        assert_eq!(refused(json!({})), None);
-        assert_eq!(refused(json!({ "start": "s published", "stages": stages })), None);
+        assert_eq!(refused(&json!({})), None);
+        assert_eq!(refused(&json!({ "start": "s published", "stages": stages })), None);
         for (more, key) in [
             (json!({ "topic": "a b" }), "topic"),
             (json!({ "source": "#" }), "source"),
@@ -210,7 +210,7 @@ mod tests {
             (json!({ "files": { "folder": "f", "name": "../x" } }), "files.name"),
             (json!({ "files": { "folder": "f", "samples_max": 0 } }), "files.samples_max"),
         ] {
-            assert_eq!(refused(more.clone()).as_deref(), Some(key), "{more}");
+            assert_eq!(refused(&more).as_deref(), Some(key), "{more}");
         }
     }
 }
