@@ -117,7 +117,9 @@ impl Converter {
         while let Some((index, block)) = blocks.next() {
             // The last block of a packet turns as far as the one before.
             if let Some((_, next)) = blocks.peek() {
-                turned = (next.azimuth + FULL_TURN - block.azimuth) % FULL_TURN;
+                // The sum of two angles can exceed 16 bits.
+                let [from, to, full] = [block.azimuth, next.azimuth, FULL_TURN].map(u32::from);
+                turned = ((to + full - from) % full) as u16;
             }
             let block_s = start_s + index as f32 * (FIRING_CYCLE_NS as f32 * 1e-9);
             self.block(&block, turned, block_s, &mut take);
