@@ -6,6 +6,7 @@
 //! | [`vlp32c`] | beams and firing times of a Velodyne VLP-32C |
 //! | [`packet`] | its data packets |
 //! | [`points`] | points from packets, in the layout of the ROS driver |
+//! | [`cloud`] | points in a packed cloud of any layout |
 //! | [`bev`] | points as a picture from above: the input of the network |
 //! | [`boxes`] | the output of the network as boxes |
 //! | [`evaluation`] | average precision, precision and recall |
@@ -16,6 +17,7 @@
 
 pub mod bev;
 pub mod boxes;
+pub mod cloud;
 pub mod evaluation;
 pub mod geometry;
 pub mod packet;
