@@ -1,6 +1,7 @@
 //! The kinds of components, one file or folder each, and their table.
 
 pub mod camera;
+pub mod detector;
 pub mod fleet;
 pub mod generator;
 pub mod its_station;
@@ -25,6 +26,11 @@ pub static KINDS: &[Kind] = &[
         "camera",
         "A camera: publishes JPEG pictures of a road scene, of recorded files or of a device, and follows a budget of bytes.",
         "{ topic: camera/front, source: { synthetic: {} } }",
+    ),
+    Kind::of::<detector::Detector>(
+        "detector",
+        "Finds vehicles in the point clouds of a lidar with a neural network: boxes for the bus, ROS 1 or ROS 2.",
+        "{ from: lidar/points, to: lidar/vehicles, format: ros2 }",
     ),
     Kind::of::<fleet::Fleet>("fleet", "Simulated vehicles that drive on a road network and send CAMs.", "vehicles: 2"),
     Kind::of::<generator::Generator>(

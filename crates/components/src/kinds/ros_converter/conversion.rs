@@ -25,7 +25,7 @@ pub(super) type Convert = Box<dyn FnMut(&UntypedSample) -> Result<(), Failure> +
 
 /// The reason why a message is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(in crate::kinds) enum Failure {
     Type,
     Malformed,
     Value,
@@ -81,14 +81,16 @@ pub(super) fn open(info: &TypeInfo, format: Format, output: &Output<'_>) -> Resu
     }
 }
 
-const fn dialect(format: Format) -> Dialect {
+/// Returns the version of ROS of a format.
+pub(in crate::kinds) const fn dialect(format: Format) -> Dialect {
     match format {
         Format::Ros1 => Dialect::Ros1,
         Format::Ros2 | Format::Bus => Dialect::Ros2,
     }
 }
 
-const fn encoding(dialect: Dialect) -> Encoding {
+/// Returns the serialisation of a version of ROS.
+pub(in crate::kinds) const fn encoding(dialect: Dialect) -> Encoding {
     match dialect {
         Dialect::Ros1 => Encoding::Ros1,
         Dialect::Ros2 => Encoding::Cdr,
@@ -96,7 +98,7 @@ const fn encoding(dialect: Dialect) -> Encoding {
 }
 
 /// Returns name and definition of a type of ROS: the definition that the topic has, or that of a common interface.
-fn source(info: &TypeInfo) -> Result<(TypeName, Schema), Failure> {
+pub(in crate::kinds) fn source(info: &TypeInfo) -> Result<(TypeName, Schema), Failure> {
     let name = TypeName::parse(info.full_name()).ok_or(Failure::Type)?;
     let dialect = if info.format() == MessageFormat::Ros1 { Dialect::Ros1 } else { Dialect::Ros2 };
     let text = std::str::from_utf8(info.schema()).ok().filter(|text| !text.is_empty());
@@ -109,7 +111,8 @@ fn source(info: &TypeInfo) -> Result<(TypeName, Schema), Failure> {
     Ok((name, schema))
 }
 
-fn ros_info(name: &TypeName, definition: &Definition) -> TypeInfo {
+/// Returns the type of a topic with messages of ROS.
+pub(in crate::kinds) fn ros_info(name: &TypeName, definition: &Definition) -> TypeInfo {
     let (schema, text) = (definition.schema(), definition.text());
     match schema.dialect() {
         Dialect::Ros1 => ros1_type::type_info(&name.to_string(), &schema.md5(), text),

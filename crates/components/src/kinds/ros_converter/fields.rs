@@ -10,7 +10,7 @@ use super::conversion::Failure;
 
 /// The fields of a received message.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'a> {
+pub(in crate::kinds) struct Fields<'a> {
     schema: &'a Schema,
     message_type: &'a MessageType,
     values: &'a [Value],
@@ -18,7 +18,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns the fields of a message.
-    pub(super) fn of(schema: &'a Schema, value: &'a Value) -> Result<Self, Failure> {
+    pub(in crate::kinds) fn of(schema: &'a Schema, value: &'a Value) -> Result<Self, Failure> {
         match (schema.root(), value) {
             (Some(message_type), Value::Message(values)) => Ok(Self { schema, message_type, values }),
             _ => Err(Failure::Malformed),
@@ -35,17 +35,17 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns `true` if the type has that field.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::kinds) fn has(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
     /// Returns the fields of a message within this one.
-    pub(super) fn inner(&self, name: &str) -> Result<Self, Failure> {
+    pub(in crate::kinds) fn inner(&self, name: &str) -> Result<Self, Failure> {
         self.within(self.find(name).ok_or(Failure::Malformed)?)
     }
 
     /// Returns the fields of each message of an array.
-    pub(super) fn list(&self, name: &str) -> Result<Vec<Self>, Failure> {
+    pub(in crate::kinds) fn list(&self, name: &str) -> Result<Vec<Self>, Failure> {
         match self.find(name).ok_or(Failure::Malformed)? {
             (base, Value::Array(values)) => values.iter().map(|value| self.within((base, value))).collect(),
             _ => Err(Failure::Malformed),
@@ -60,16 +60,16 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn float(&self, name: &str) -> Result<f64, Failure> {
+    pub(in crate::kinds) fn float(&self, name: &str) -> Result<f64, Failure> {
         float(self.value(name)?).ok_or(Failure::Malformed)
     }
 
-    pub(super) fn floats(&self, name: &str) -> Result<Vec<f64>, Failure> {
+    pub(in crate::kinds) fn floats(&self, name: &str) -> Result<Vec<f64>, Failure> {
         let Value::Array(values) = self.value(name)? else { return Err(Failure::Malformed) };
         values.iter().map(|value| float(value).ok_or(Failure::Malformed)).collect()
     }
 
-    pub(super) fn int(&self, name: &str) -> Result<i64, Failure> {
+    pub(in crate::kinds) fn int(&self, name: &str) -> Result<i64, Failure> {
         match self.value(name)? {
             Value::Int(value) => Ok(*value),
             Value::Uint(value) => i64::try_from(*value).map_err(|_| Failure::Malformed),
@@ -77,12 +77,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn uint(&self, name: &str) -> Result<u32, Failure> {
+    pub(in crate::kinds) fn uint(&self, name: &str) -> Result<u32, Failure> {
         u32::try_from(self.int(name)?).map_err(|_| Failure::Malformed)
     }
 
     /// Returns a `bool`, or the `uint8` that `sensor_msgs/Image` has in place of one.
-    pub(super) fn flag(&self, name: &str) -> Result<bool, Failure> {
+    pub(in crate::kinds) fn flag(&self, name: &str) -> Result<bool, Failure> {
         match self.value(name)? {
             Value::Bool(value) => Ok(*value),
             Value::Uint(value) => Ok(*value != 0),
@@ -91,14 +91,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns a text. Octets that are not UTF-8 become U+FFFD.
-    pub(super) fn text(&self, name: &str) -> Result<String, Failure> {
+    pub(in crate::kinds) fn text(&self, name: &str) -> Result<String, Failure> {
         match self.value(name)? {
             Value::Text(text) => Ok(String::from_utf8_lossy(text).into_owned()),
             _ => Err(Failure::Malformed),
         }
     }
 
-    pub(super) fn octets(&self, name: &str) -> Result<&'a Bytes, Failure> {
+    pub(in crate::kinds) fn octets(&self, name: &str) -> Result<&'a Bytes, Failure> {
         match self.value(name)? {
             Value::Octets(octets) => Ok(octets),
             _ => Err(Failure::Malformed),
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns time and coordinate frame of the header. A time of 0 is none.
-    pub(super) fn header(&self) -> Result<(Option<Timestamp>, String), Failure> {
+    pub(in crate::kinds) fn header(&self) -> Result<(Option<Timestamp>, String), Failure> {
         let header = self.inner("header")?;
         let (seconds, nanos) = match header.value("stamp")? {
             Value::Time(seconds, nanos) => (i64::from(*seconds), i64::from(*nanos)),
@@ -130,25 +130,25 @@ fn float(value: &Value) -> Option<f64> {
 }
 
 /// A message that is filled.
-pub(super) struct Builder<'a> {
+pub(in crate::kinds) struct Builder<'a> {
     schema: &'a Schema,
     value: Value,
 }
 
 impl<'a> Builder<'a> {
     /// Returns a message whose fields are 0, `false` or empty.
-    pub(super) fn new(schema: &'a Schema) -> Result<Self, Failure> {
+    pub(in crate::kinds) fn new(schema: &'a Schema) -> Result<Self, Failure> {
         let value = json::read(schema, &serde_json::json!({})).map_err(|_| Failure::Type)?;
         Ok(Self { schema, value })
     }
 
     /// Returns the message.
-    pub(super) fn finish(self) -> Value {
+    pub(in crate::kinds) fn finish(self) -> Value {
         self.value
     }
 
     /// Sets a field by its path: `header.frame_id`.
-    pub(super) fn set(&mut self, path: &str, value: Value) -> Result<(), Failure> {
+    pub(in crate::kinds) fn set(&mut self, path: &str, value: Value) -> Result<(), Failure> {
         let mut message_type = self.schema.root().ok_or(Failure::Type)?;
         let mut target = &mut self.value;
         for name in path.split('.') {
@@ -163,16 +163,16 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    pub(super) fn set_float(&mut self, path: &str, value: f64) -> Result<(), Failure> {
+    pub(in crate::kinds) fn set_float(&mut self, path: &str, value: f64) -> Result<(), Failure> {
         self.set(path, Value::Float64(value))
     }
 
-    pub(super) fn set_uint(&mut self, path: &str, value: impl Into<u64>) -> Result<(), Failure> {
+    pub(in crate::kinds) fn set_uint(&mut self, path: &str, value: impl Into<u64>) -> Result<(), Failure> {
         self.set(path, Value::Uint(value.into()))
     }
 
     /// Sets time and coordinate frame of the header. No time is a time of 0.
-    pub(super) fn set_header(&mut self, time: Option<Timestamp>, frame: &str) -> Result<(), Failure> {
+    pub(in crate::kinds) fn set_header(&mut self, time: Option<Timestamp>, frame: &str) -> Result<(), Failure> {
         let Timestamp { seconds, nanos } = time.unwrap_or_default();
         let nanos = u32::try_from(nanos).map_err(|_| Failure::Value)?;
         let stamp = match self.schema.dialect() {

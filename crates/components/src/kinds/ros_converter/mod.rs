@@ -29,8 +29,8 @@
 //! | `queue_full` | a reliable subscriber had no room |
 
 mod cloud;
-mod conversion;
-mod fields;
+pub(in crate::kinds) mod conversion;
+pub(in crate::kinds) mod fields;
 mod image;
 mod motion;
 mod position;
