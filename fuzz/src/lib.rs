@@ -7,6 +7,7 @@ pub mod dcc;
 pub mod dialect;
 pub mod facilities;
 pub mod ldm;
+pub mod lidar;
 pub mod link;
 pub mod messages;
 mod mutator;

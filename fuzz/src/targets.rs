@@ -16,7 +16,7 @@ use viaduct_node::Graph;
 use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
-use crate::{cameras, dcc, dialect, facilities, ldm, link, messages, ros, secure, seeds, station, teleop, texts};
+use crate::{cameras, dcc, dialect, facilities, ldm, lidar, link, messages, ros, secure, seeds, station, teleop, texts};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -104,6 +104,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("ros_value", ros::value, ros::values),
     Target::new("ros_transcode", ros::transcoded, ros::values),
     Target::new("ros_primitive", ros::primitive, ros::primitives),
+    Target::new("lidar_cloud", lidar::clouds, lidar::seeds),
     Target::new("mqtt_client_type", ros::mqtt_client_type, ros::mqtt_client_types),
     Target::new("tcpros", ros::connection, ros::connections),
     Target::new("xmlrpc", ros::document, ros::documents),

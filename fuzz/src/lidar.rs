@@ -1,0 +1,15 @@
+//! Lidar: point clouds of ROS 1, ROS 2 and the bus, in any layout.
+
+use viaduct_components::kinds::detector::fuzzing;
+use viaduct_lidar::cloud::POINTS_MAX;
+
+/// Checks a point cloud: one that is accepted has no more points than octets.
+pub fn clouds(octets: &[u8]) {
+    for points in fuzzing::clouds(octets).into_iter().flatten() {
+        assert!(points <= POINTS_MAX && points <= octets.len());
+    }
+}
+
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    fuzzing::seeds()
+}
