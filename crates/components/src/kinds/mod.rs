@@ -30,7 +30,7 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<detector::Detector>(
         "detector",
         "Finds vehicles in the point clouds of a lidar with a neural network: boxes for the bus, ROS 1 or ROS 2.",
-        "{ from: lidar/points, to: lidar/vehicles, format: ros2 }",
+        "{ from: ros1/points, to: ros1/vehicles, format: ros1 }",
     ),
     Kind::of::<fleet::Fleet>("fleet", "Simulated vehicles that drive on a road network and send CAMs.", "vehicles: 2"),
     Kind::of::<generator::Generator>(
