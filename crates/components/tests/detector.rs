@@ -53,7 +53,7 @@ fn accuracy_on_unseen_scenes_reaches_the_goals() {
 fn test_input() -> Vec<f32> {
     let value = |index: u32| {
         let hash = index.wrapping_mul(2_654_435_761).wrapping_add(12_345);
-        if (hash >> 8) % 7 == 0 { (hash >> 24) as f32 / 255.0 } else { 0.0 }
+        if (hash >> 8).is_multiple_of(7) { (hash >> 24) as f32 / 255.0 } else { 0.0 }
     };
     (0..INPUT_VALUES as u32).map(value).collect()
 }

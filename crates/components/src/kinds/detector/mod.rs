@@ -70,15 +70,14 @@ pub struct DetectorSettings {
     /// Format of the output.
     #[serde(default = "default_format")]
     pub format: Format,
-    /// Smallest score of a published box, 0.01 to 0.99. Default: the value with the best balance of precision and recall on generated
-    /// scenes.
+    /// Smallest score of a published box, 0.01 to 0.99. Default: 0.46, the best balance of precision and recall on generated scenes.
     #[serde(default = "default_threshold")]
     #[schemars(range(min = 0.01, max = 0.99))]
-    pub threshold: f32,
+    pub threshold: f64,
     /// Height of the sensor above the ground in metres, 0.3 to 5. An error of 5 cm does not matter. Default: 1.8.
     #[serde(default = "default_sensor_height_m")]
     #[schemars(range(min = 0.3, max = 5.0))]
-    pub sensor_height_m: f32,
+    pub sensor_height_m: f64,
     /// Topic of the movement of the own vehicle (`viaduct.vehicle.VehicleState`), for `format: bus`.
     pub vehicle: Option<String>,
     /// Mounting position ahead of the position of `vehicle` in metres, -20 to 20. Default: 0.
@@ -99,11 +98,11 @@ const fn default_format() -> Format {
     Format::Bus
 }
 
-const fn default_threshold() -> f32 {
-    network::THRESHOLD
+const fn default_threshold() -> f64 {
+    0.46
 }
 
-const fn default_sensor_height_m() -> f32 {
+const fn default_sensor_height_m() -> f64 {
     1.8
 }
 
@@ -193,14 +192,13 @@ impl Component for Detector {
             place.check("position")?;
         }
         let ranges = [
-            ("threshold", f64::from(settings.threshold), 0.01, 0.99),
-            ("sensor_height_m", settings.sensor_height_m.into(), 0.3, 5.0),
+            ("threshold", settings.threshold, 0.01, 0.99),
+            ("sensor_height_m", settings.sensor_height_m, 0.3, 5.0),
             ("ahead_m", settings.ahead_m, -20.0, 20.0),
             ("heading_deg", settings.heading_deg, 0.0, 360.0),
         ];
         for (key, value, low, high) in ranges {
-            // The value of the type f32 that is closest to a limit.
-            if !(low - 1e-6..=high + 1e-6).contains(&value) {
+            if !(low..=high).contains(&value) {
                 return Err(SettingError::new(key, format!("{value} is not within {low} to {high}")));
             }
         }
@@ -273,10 +271,11 @@ impl Detector {
         }
         let cloud = self.reader(sample.type_info()).as_ref().map_err(|failure| *failure)?.read(sample)?;
         let DetectorSettings { sensor_height_m, threshold, .. } = self.settings;
-        let vehicles = self.network.detect(cloud.points()?, sensor_height_m, threshold).map_err(|error| {
-            tracing::warn!(component = %self.component, %error, "the network failed");
-            Failure::Network
-        })?;
+        let vehicles =
+            self.network.detect(cloud.points()?, sensor_height_m as f32, threshold as f32).map_err(|error| {
+                tracing::warn!(component = %self.component, %error, "the network failed");
+                Failure::Network
+            })?;
         self.output.publish(sample.meta(), &cloud, &vehicles, place)?;
         Ok(vehicles.len())
     }
@@ -310,6 +309,11 @@ impl Detector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_default_threshold_is_that_of_the_network() {
+        assert!((default_threshold() as f32 - network::THRESHOLD).abs() < f32::EPSILON);
+    }
 
     #[test]
     fn invalid_settings_are_rejected_with_the_key() {

@@ -11,7 +11,7 @@ use viaduct_lidar::boxes::{self, Detection, OUTPUT_VALUES};
 pub const WEIGHTS: &[u8] = include_bytes!("vehicles.onnx");
 
 /// Score from which a box is reported, 0 to 1. Precision and recall have their largest harmonic mean there, on the validation scenes.
-pub const THRESHOLD: f32 = 0.4;
+pub const THRESHOLD: f32 = 0.46;
 
 /// Shape of the input: one picture, and each second cell of each second row as a channel of its own.
 const INPUT_SHAPE: [usize; 4] = [1, 4 * CHANNELS, bev::CELLS / 2, bev::CELLS / 2];
