@@ -303,7 +303,7 @@ fn a_probe_counts_and_measures_the_messages_of_a_route_of_the_broker() {
          probe: {{ kind: mqtt_probe, settings: {{ broker: \"mqtt://127.0.0.1:{port}\", filter: edge/#, qos: 1 }} }}\n"
     ));
     let bus = node.bus();
-    eventually("the probe has subscribed", || count(&bus, "probe", "connected") == 1);
+    eventually("the probe has subscribed", || count(&bus, "probe", "subscribed") == 1);
     for number in 0..200 {
         node.log("log/a", &number.to_string());
     }

@@ -130,7 +130,7 @@ impl Arguments {
 /// Waits until the MQTT probe is subscribed, so that it receives every message that the uplink publishes.
 fn wait_for_probe(edge: &Node) -> anyhow::Result<()> {
     let deadline = Instant::now() + SETTLE_TIME_MAX;
-    while balance::count(&edge.bus().snapshot(), "probe", "connected") == 0 {
+    while balance::count(&edge.bus().snapshot(), "probe", "subscribed") == 0 {
         anyhow::ensure!(Instant::now() < deadline, "the MQTT subscriber of the demo cannot connect to its broker");
         std::thread::sleep(Duration::from_millis(10));
     }

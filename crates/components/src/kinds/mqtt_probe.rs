@@ -1,41 +1,58 @@
 //! Kind `mqtt_probe`: an MQTT subscriber that measures the latency of messages at the place of their consumers.
 //!
 //! It reads only the hop metadata of a message ([`crate::mqtt::hops`]); the payload is ignored. Retained messages are excluded,
-//! because their age is not a latency.
+//! because their age is not a latency. With MQTT 3.1.1, no message has hop metadata.
 //!
 //! Counters: `received`, of these `without_hops` (messages without hop metadata) and `malformed_hops`; all others are measured.
-//! `connected` counts connections on which the broker accepted the subscription.
+//! `subscribed` counts connections on which the broker accepted the subscription, `subscriptions_refused` those on which it did not,
+//! `too_long` messages of more than 64 MiB. The counters of the connection are those of `mqtt_bridge`.
 
-use std::convert::Infallible;
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::Notify;
-use tokio::time::timeout;
 use viaduct_bus::{Counter, Hop, clock};
-use viaduct_mqtt::address::{BrokerAddress, Scheme};
-use viaduct_mqtt::client::Client;
-use viaduct_mqtt::types::RetainHandling;
-use viaduct_mqtt::{ConnectOptions, ConnectionEvent, Message, MqttError, QoS, SubscribeOptions};
-use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
+use viaduct_mqtt::QoS;
+use viaduct_mqtt::address::BrokerAddress;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::suback::SubAckReasonCode;
+use viaduct_mqtt::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
+use viaduct_mqtt::packet::subscribe_options::RetainHandling;
+use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 
-use crate::mqtt::hops;
+use crate::mqtt::check_readable;
+use crate::mqtt::client::tls::{self, TlsSettings};
+use crate::mqtt::client::{
+    Application, Client, ConnectParams, Outbox, OutboxSettings, ReconnectSettings, Version, credentials,
+};
+use crate::mqtt::message::Message;
+use crate::mqtt::{hops, subscription};
 
-/// Wait between connection attempts.
-const RECONNECT_AFTER: Duration = Duration::from_millis(250);
-/// Time limit for name resolution, connection and subscription together.
-const OPEN_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time limit for closing the connection. The node as a whole has two seconds.
-const CLOSE_TIME_MAX: Duration = Duration::from_millis(500);
+/// Interval of pings.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// Longest message, in bytes.
+const PACKET_BYTES_MAX: u32 = 64 << 20;
 
 /// An MQTT subscriber that measures the latency of messages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MqttProbeSettings {
-    /// The broker: `mqtt://HOST:PORT`.
+    /// The broker: `mqtt://HOST:PORT`, with TLS `mqtts://HOST:PORT`, over a WebSocket `ws://HOST:PORT/PATH`, over a WebSocket with TLS
+    /// `wss://HOST:PORT/PATH`. Default ports: 1883, 8883, 80 and 443. Default path: `/mqtt`.
     pub broker: String,
+    /// Certificates for `mqtts://` and `wss://`. Default: the authorities of the system, no certificate of this client.
+    #[serde(default)]
+    pub tls: Option<TlsSettings>,
+    /// Version of MQTT: `mqttv5` or `mqttv311`.
+    #[serde(default)]
+    pub version: Version,
+    /// User name, if the broker requires one.
+    #[serde(default)]
+    pub username: Option<String>,
+    /// File whose first line is the password of the user.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
     /// MQTT topic filter: `+` matches one level, `#` all remaining levels.
     #[serde(default = "default_filter")]
     pub filter: String,
@@ -43,6 +60,9 @@ pub struct MqttProbeSettings {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
+    /// Waiting times between connection attempts.
+    #[serde(default)]
+    pub reconnect: ReconnectSettings,
 }
 
 fn default_filter() -> String {
@@ -57,13 +77,24 @@ impl Component for MqttProbe {
 
     fn check(settings: &MqttProbeSettings) -> Result<(), SettingError> {
         let broker = BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
-        if broker.scheme() != Scheme::Tcp {
-            return Err(SettingError::new("broker", "expected `mqtt://HOST:PORT`"));
+        tls::check(settings.tls.as_ref(), &broker)?;
+        if settings.password_file.is_some() && settings.username.is_none() {
+            return Err(SettingError::new("password_file", "a password needs a `username`"));
         }
         if settings.qos > 1 {
             return Err(SettingError::new("qos", format!("{} is not 0 or 1", settings.qos)));
         }
-        check_filter(&settings.filter).map_err(|problem| SettingError::new("filter", problem))
+        settings.reconnect.check()?;
+        let filter = &settings.filter;
+        viaduct_mqtt::validate_topic_filter(filter)
+            .map_err(|_| SettingError::new("filter", format!("`{filter}` is not an MQTT topic filter")))
+    }
+
+    fn check_machine(settings: &MqttProbeSettings) -> Result<(), SettingError> {
+        if let Some(path) = &settings.password_file {
+            check_readable("password_file", path)?;
+        }
+        tls::check_files(settings.tls.as_ref())
     }
 
     fn edges(settings: &MqttProbeSettings) -> Edges {
@@ -73,134 +104,119 @@ impl Component for MqttProbe {
 
     fn start(settings: MqttProbeSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
         let broker = BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
-        let task = Task {
-            address: broker.to_string(),
+        let params = ConnectParams {
+            address: broker,
+            tls: settings.tls.as_ref().map(TlsSettings::files).unwrap_or_default(),
             client_id: format!("{}-{}", context.node(), context.name()),
-            filter: settings.filter,
-            qos: if settings.qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce },
-            counts: Arc::new(Counts {
-                received: context.counter("received"),
-                without_hops: context.counter("without_hops"),
-                malformed_hops: context.counter("malformed_hops"),
-                hop: context.hop(),
-            }),
-            connected: context.counter("connected"),
-            stop: context.stop(),
+            version: settings.version,
+            keep_alive: KEEP_ALIVE,
+            session_expiry: Duration::ZERO,
+            keeps_session: false,
+            credentials: credentials(settings.username.as_deref(), settings.password_file.as_deref())?,
+            will: None,
+            packet_bytes_max: PACKET_BYTES_MAX,
         };
-        context.spawn_io(task.run());
+        let probe = Probe {
+            filter: settings.filter,
+            qos: QoS::from(settings.qos),
+            received: context.counter("received"),
+            without_hops: context.counter("without_hops"),
+            malformed_hops: context.counter("malformed_hops"),
+            too_long: context.counter("too_long"),
+            subscribed: context.counter("subscribed"),
+            refused: context.counter("subscriptions_refused"),
+            hop: context.hop(),
+            name: context.name().to_owned(),
+        };
+        let client = Client::new(params, &OutboxSettings::default(), settings.reconnect, probe, context)?;
+        context.spawn_io(client.run());
         Ok(Self)
     }
 }
 
-/// Checks a topic filter (MQTT 5, 4.7): wildcards replace whole levels, and `#` is the last one.
-fn check_filter(filter: &str) -> Result<(), String> {
-    let levels: Vec<&str> = filter.split('/').collect();
-    let wrong = filter.is_empty()
-        || filter.len() > 1024
-        || filter.contains('\0')
-        || levels.iter().any(|level| level.len() > 1 && level.contains(['+', '#']))
-        || levels.iter().rev().skip(1).any(|level| *level == "#");
-    if wrong { Err(format!("`{filter}` is not an MQTT topic filter")) } else { Ok(()) }
-}
-
-struct Counts {
+struct Probe {
+    filter: String,
+    qos: QoS,
     received: Counter,
     /// Messages without hop metadata.
     without_hops: Counter,
     malformed_hops: Counter,
+    too_long: Counter,
+    subscribed: Counter,
+    refused: Counter,
     hop: Hop,
+    /// Name of the component, for log lines.
+    name: String,
 }
 
-struct Task {
-    address: String,
-    client_id: String,
-    filter: String,
-    qos: QoS,
-    counts: Arc<Counts>,
-    connected: Counter,
-    stop: Stop,
-}
+/// A probe publishes nothing.
+impl Application for Probe {
+    type Item = std::convert::Infallible;
 
-impl Task {
-    /// Measures until the stop of the probe is requested, and reconnects if the connection is lost.
-    async fn run(self) -> Result<(), Infallible> {
-        let mut stop = self.stop.clone();
-        while !stop.is_asked() {
-            let options =
-                ConnectOptions::new(self.client_id.clone()).with_clean_start(true).with_automatic_reconnect(false);
-            let client = Client::new(options);
-            tokio::select! {
-                biased;
-                () = stop.asked() => {}
-                Err(error) = self.listen(&client) => {
-                    tracing::debug!(broker = self.address, %error, "no connection to the MQTT broker");
-                }
-            }
-            // Always disconnect: dropping the client would leak its tasks and its socket.
-            let _ = timeout(CLOSE_TIME_MAX, client.disconnect()).await;
-            tokio::select! {
-                () = tokio::time::sleep(RECONNECT_AFTER) => {}
-                () = stop.asked() => {}
+    fn try_next(&mut self) -> Option<Self::Item> {
+        None
+    }
+
+    async fn next(&mut self) -> Option<Self::Item> {
+        std::future::pending().await
+    }
+
+    fn drain(&mut self) {}
+
+    fn wants_goodput(&self) -> bool {
+        false
+    }
+
+    fn set_goodput(&mut self, _: Option<f64>) {}
+
+    fn send(&mut self, item: Self::Item, _: &mut Outbox) {
+        match item {}
+    }
+
+    fn connected(&mut self) {}
+
+    fn subscribe(&self, packet_id: u16) -> Option<SubscribePacket> {
+        let options = SubscriptionOptions {
+            qos: self.qos,
+            retain_handling: RetainHandling::DoNotSend,
+            ..SubscriptionOptions::default()
+        };
+        let filter = TopicFilter::with_options(self.filter.clone(), options);
+        Some(SubscribePacket::new(packet_id).add_filter_with_options(filter))
+    }
+
+    fn subscribed(&self, codes: &[SubAckReasonCode]) {
+        match codes.iter().find_map(|code| subscription::refusal(*code)) {
+            None => self.subscribed.increment(),
+            Some(reason) => {
+                self.refused.increment();
+                tracing::warn!(
+                    component = self.name,
+                    filter = self.filter,
+                    reason,
+                    "MQTT broker rejected a subscription"
+                );
             }
         }
-        Ok(())
     }
 
-    /// Serves one connection until it is lost. If this is cancelled, the caller must disconnect the client.
-    async fn listen(&self, client: &Client) -> Result<Infallible, MqttError> {
-        let lost = Arc::new(Notify::new());
-        let notify = Arc::clone(&lost);
-        client
-            .on_connection_event(move |event| {
-                if matches!(event, ConnectionEvent::Disconnected { .. }) {
-                    notify.notify_one();
-                }
-            })
-            .await?;
-        timeout(OPEN_TIME_MAX, self.open(client)).await.map_err(|_| MqttError::Timeout)??;
-        self.connected.increment();
-        lost.notified().await;
-        Err(MqttError::NotConnected)
-    }
-
-    async fn open(&self, client: &Client) -> Result<(), MqttError> {
-        client.connect(&self.address).await?;
-        let counts = Arc::clone(&self.counts);
-        let options = SubscribeOptions {
-            qos: self.qos,
-            retain_handling: RetainHandling::DontSend,
-            ..SubscribeOptions::default()
-        };
-        client.subscribe(&self.filter, options, move |message| counts.take(&message)).await?;
-        Ok(())
-    }
-}
-
-impl Counts {
-    fn take(&self, message: &Message) {
+    fn receive(&self, packet: &PublishPacket) -> Option<Message> {
         let now = clock::tai();
+        // With MQTT 3.1.1, a client cannot exclude retained messages when it subscribes.
+        if packet.retain {
+            return None;
+        }
         self.received.increment();
-        let properties = &message.properties.user_properties;
-        let property = |name: &str| properties.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        match hops::of(property) {
+        match hops::of(|name| packet.properties.get_user_property_value(name)) {
             None => self.without_hops.increment(),
             Some(Err(_)) => self.malformed_hops.increment(),
             Some(Ok(arrived)) => self.hop.mark_received(arrived.meta, now, arrived.clock()),
         }
+        None
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::check_filter;
-
-    #[test]
-    fn a_wildcard_replaces_a_whole_level() {
-        for good in ["#", "its/#", "+/rx/+", "a//b", "$SYS/#"] {
-            assert_eq!(check_filter(good), Ok(()), "{good}");
-        }
-        for bad in ["", "its/#/cam", "its/c+", "its#", "a\0b"] {
-            assert!(check_filter(bad).is_err(), "{bad}");
-        }
+    fn refuse_long(&self, topic: &str) {
+        tracing::debug!(component = self.name, topic, "MQTT message is too long to be measured");
+        self.too_long.increment();
     }
 }

@@ -63,7 +63,7 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use crate::mqtt::check_readable;
 use crate::mqtt::client::tls::{self, TlsSettings};
 use crate::mqtt::client::{
-    Client, ConnectParams, OutboxSettings, ReconnectSettings, Version, WillSettings, check_range,
+    Client, ConnectParams, OutboxSettings, ReconnectSettings, Version, WillSettings, check_range, credentials,
 };
 use crate::mqtt::compression::Compression;
 use crate::mqtt::inbound::{self, InboundRouteSettings};
@@ -210,7 +210,7 @@ impl Component for MqttBridge {
             keep_alive: Duration::from_secs(settings.keep_alive_s.into()),
             session_expiry: settings.session_expiry(),
             keeps_session: settings.outbox.folder.is_some(),
-            credentials: credentials(&settings)?,
+            credentials: credentials(settings.username.as_deref(), settings.password_file.as_deref())?,
             will: settings.will.as_ref().map(WillSettings::message),
             packet_bytes_max: settings.packet_bytes_max(),
         };
@@ -228,19 +228,4 @@ fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
         return Ok(());
     }
     Err(SettingError::new("client_id", "expected 1 to 256 octets without control characters"))
-}
-
-fn credentials(settings: &Settings) -> Result<Option<(String, Vec<u8>)>, StartError> {
-    let Some(username) = settings.username.clone() else {
-        return Ok(None);
-    };
-    let password = match &settings.password_file {
-        Some(path) => {
-            let unread = |cause| StartError::io(format!("cannot read the password file {}", path.display()), cause);
-            let text = std::fs::read_to_string(path).map_err(unread)?;
-            text.lines().next().unwrap_or_default().as_bytes().to_vec()
-        }
-        None => Vec::new(),
-    };
-    Ok(Some((username, password)))
 }

@@ -34,7 +34,7 @@ pub(crate) use connection::{ConnectParams, Version};
 use connection::{Connection, ConnectionError, SUBSCRIBE_ID};
 use outbox::Counts;
 pub(crate) use outbox::{DropReason, Outbox};
-pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range};
+pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range, credentials};
 
 /// Time limit for sending the messages of the outbox when the node stops. The node as a whole has two seconds.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);

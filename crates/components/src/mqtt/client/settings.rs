@@ -1,13 +1,13 @@
 //! Settings of a client: outbox, reconnection, last will.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::types::WillMessage;
-use viaduct_node::SettingError;
+use viaduct_node::{SettingError, StartError};
 
 use super::journal::{Journal, Restored};
 use super::outbox::{Limits, WhenFull};
@@ -167,6 +167,26 @@ impl WillSettings {
         will.properties.will_delay_interval = Some(self.delay_s);
         will
     }
+}
+
+/// User name and password of a client.
+type Credentials = (String, Vec<u8>);
+
+/// Reads the password of a user.
+pub(crate) fn credentials(
+    username: Option<&str>,
+    password_file: Option<&Path>,
+) -> Result<Option<Credentials>, StartError> {
+    let Some(username) = username else { return Ok(None) };
+    let password = match password_file {
+        Some(path) => {
+            let unread = |cause| StartError::io(format!("cannot read the password file {}", path.display()), cause);
+            let text = std::fs::read_to_string(path).map_err(unread)?;
+            text.lines().next().unwrap_or_default().as_bytes().to_vec()
+        }
+        None => Vec::new(),
+    };
+    Ok(Some((username.to_owned(), password)))
 }
 
 /// Checks the range of a setting.
