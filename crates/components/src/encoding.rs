@@ -15,7 +15,8 @@ use viaduct_bus::{MessageFormat, TypeInfo, UntypedSample, clock};
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
-use viaduct_ros::msg::{Dialect as RosDialect, Schema};
+use viaduct_ros::msg::{Dialect as RosDialect, Schema, TypeName};
+use viaduct_ros::primitive::Primitive;
 use viaduct_ros::{codec, json};
 use viaduct_v2x_json::dialect::vanetza_nap::Envelope;
 use viaduct_v2x_json::dialect::{Dialect, NewInfo};
@@ -39,6 +40,9 @@ pub enum Encoding {
     Native,
     /// The format of mqtt_client, for messages of ROS. The topic `mqtt_client/ros_msg_type/TOPIC` has the type of the messages.
     MqttClient,
+    /// The plain text of a message of std_msgs, as mqtt_client sends it with `primitive: true`: `true`, `-7`, `1.500000`, the text of a
+    /// String, the octets of an UInt8MultiArray.
+    Primitive,
 }
 
 impl Encoding {
@@ -47,14 +51,14 @@ impl Encoding {
         match self {
             Self::Json => "application/json".to_owned(),
             Self::Protobuf => format!("application/protobuf; type={full_name}"),
-            Self::Native | Self::MqttClient => "application/octet-stream".to_owned(),
+            Self::Native | Self::MqttClient | Self::Primitive => "application/octet-stream".to_owned(),
         }
     }
 
     /// Returns the format of the type topic, or `None` if messages of this encoding need no type.
     pub(crate) const fn sample_format(self) -> Option<SampleFormat> {
         match self {
-            Self::Json | Self::Protobuf => None,
+            Self::Json | Self::Protobuf | Self::Primitive => None,
             Self::Native => Some(SampleFormat::Native),
             Self::MqttClient => Some(SampleFormat::MqttClient),
         }
@@ -108,28 +112,81 @@ enum ParsedSchema {
     Unknown,
 }
 
+/// A codec: messages of a type in an encoding.
+struct Codec {
+    encoding: Encoding,
+    /// Dialect of JSON for which the codec is; `None` for all.
+    dialect: Option<Dialect>,
+    /// Format of the messages on the bus; `None` for all.
+    format: Option<MessageFormat>,
+    /// Full name of the type; `None` for all.
+    type_name: Option<&'static str>,
+    encode: fn(&mut Encoder, &UntypedSample) -> Result<Bytes, EncodeError>,
+}
+
+impl Codec {
+    const fn new(
+        encoding: Encoding,
+        format: Option<MessageFormat>,
+        encode: fn(&mut Encoder, &UntypedSample) -> Result<Bytes, EncodeError>,
+    ) -> Self {
+        Self { encoding, dialect: None, format, type_name: None, encode }
+    }
+
+    const fn of_type(mut self, type_name: &'static str) -> Self {
+        self.type_name = Some(type_name);
+        self
+    }
+
+    const fn in_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = Some(dialect);
+        self
+    }
+
+    fn is_for(&self, (encoding, dialect): (Encoding, Dialect), info: &TypeInfo) -> bool {
+        self.encoding == encoding
+            && self.dialect.is_none_or(|own| own == dialect)
+            && self.format.is_none_or(|format| format == info.format())
+            && self.type_name.is_none_or(|name| name == info.full_name())
+    }
+}
+
+const PROTOBUF: Option<MessageFormat> = Some(MessageFormat::Protobuf);
+const ROS1: Option<MessageFormat> = Some(MessageFormat::Ros1);
+const ROS2: Option<MessageFormat> = Some(MessageFormat::Ros2);
+
+/// All codecs. The first one that is for a message encodes it; a message without one is dropped and counted.
+const CODECS: &[Codec] = &[
+    // ITS
+    Codec::new(Encoding::Json, PROTOBUF, |_, sample| v2x_json(sample))
+        .of_type(V2X_MESSAGE)
+        .in_dialect(Dialect::Viaduct),
+    Codec::new(Encoding::Json, PROTOBUF, Encoder::nap_json).of_type(V2X_MESSAGE).in_dialect(Dialect::VanetzaNap),
+    Codec::new(Encoding::Json, PROTOBUF, |_, sample| error_json(sample)).of_type(V2X_ERROR),
+    // ROS
+    Codec::new(Encoding::Json, ROS1, Encoder::schema_json),
+    Codec::new(Encoding::Json, ROS2, Encoder::schema_json),
+    Codec::new(Encoding::MqttClient, ROS1, |_, sample| as_published(sample)),
+    Codec::new(Encoding::MqttClient, ROS2, |_, sample| as_published(sample)),
+    Codec::new(Encoding::Primitive, ROS1, |_, sample| primitive(codec::Encoding::Ros1, sample)),
+    Codec::new(Encoding::Primitive, ROS2, |_, sample| primitive(codec::Encoding::Cdr, sample)),
+    // Any type
+    Codec::new(Encoding::Json, PROTOBUF, Encoder::schema_json),
+    Codec::new(Encoding::Json, Some(MessageFormat::Json), |_, sample| as_published(sample)),
+    Codec::new(Encoding::Protobuf, PROTOBUF, |_, sample| as_published(sample)),
+    Codec::new(Encoding::Native, None, |_, sample| as_published(sample)),
+];
+
 impl Encoder {
     /// Encodes a sample. The dialect applies to V2X messages in JSON.
     pub(crate) fn encode(&mut self, form: (Encoding, Dialect), sample: &UntypedSample) -> Result<Bytes, EncodeError> {
-        let dialect = match form {
-            (Encoding::Json, dialect) => dialect,
-            (Encoding::Protobuf, _) => return protobuf(sample),
-            (Encoding::Native, _) => return Ok(sample.encoded().to_bytes()),
-            (Encoding::MqttClient, _) => return ros(sample),
-        };
-        let info = sample.type_info();
-        let text = match (info.format(), info.full_name(), dialect) {
-            (MessageFormat::Protobuf, V2X_MESSAGE, Dialect::Viaduct) => v2x_json(sample),
-            (MessageFormat::Protobuf, V2X_MESSAGE, Dialect::VanetzaNap) => self.nap_json(sample),
-            (MessageFormat::Protobuf, V2X_ERROR, _) => error_json(sample),
-            (MessageFormat::Protobuf | MessageFormat::Ros1 | MessageFormat::Ros2, ..) => self.schema_json(sample),
-            (MessageFormat::Json, ..) => return Ok(sample.encoded().to_bytes()),
-            (MessageFormat::Opaque, ..) => Err(EncodeError::Format { type_info: info.to_string() }),
-        };
-        text.map(Bytes::from)
+        match CODECS.iter().find(|codec| codec.is_for(form, sample.type_info())) {
+            Some(codec) => (codec.encode)(self, sample),
+            None => Err(EncodeError::Format { type_info: sample.type_info().to_string() }),
+        }
     }
 
-    fn nap_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+    fn nap_json(&mut self, sample: &UntypedSample) -> Result<Bytes, EncodeError> {
         let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
         let label = message.r#type().topic_level();
         let kind = MessageKind::from_label(label).ok_or(EncodeError::NoDecoder { label })?;
@@ -148,11 +205,11 @@ impl Encoder {
         };
         let mut out = Vec::with_capacity(4096);
         envelope.write(&decoded, &mut out);
-        Ok(out)
+        Ok(out.into())
     }
 
-    fn schema_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
-        match self.schema(sample) {
+    fn schema_json(&mut self, sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+        let text = match self.schema(sample) {
             ParsedSchema::Protobuf(descriptor) => {
                 let message = DynamicMessage::decode(descriptor.clone(), sample.encoded().reader());
                 let message = message.map_err(|_| malformed(sample))?;
@@ -164,9 +221,10 @@ impl Encoder {
                 serde_json::to_vec(&json::JsonOf::new(schema, &value)).map_err(|_| malformed(sample))
             }
             ParsedSchema::Unknown => {
-                Err(EncodeError::NoSchema { full_name: sample.type_info().full_name().to_owned() })
+                return Err(EncodeError::NoSchema { full_name: sample.type_info().full_name().to_owned() });
             }
-        }
+        };
+        text.map(Bytes::from)
     }
 
     fn schema(&mut self, sample: &UntypedSample) -> &ParsedSchema {
@@ -207,31 +265,30 @@ const fn reports_position(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cam | MessageKind::Vam)
 }
 
-fn ros(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
-    match sample.type_info().format() {
-        MessageFormat::Ros1 | MessageFormat::Ros2 => Ok(sample.encoded().to_bytes()),
-        _ => Err(EncodeError::Format { type_info: sample.type_info().to_string() }),
-    }
+#[expect(clippy::unnecessary_wraps, reason = "one of the codecs")]
+fn as_published(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+    Ok(sample.encoded().to_bytes())
 }
 
-fn protobuf(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
-    match sample.type_info().format() {
-        MessageFormat::Protobuf => Ok(sample.encoded().to_bytes()),
-        _ => Err(EncodeError::Format { type_info: sample.type_info().to_string() }),
-    }
+/// Returns the plain text of a message of std_msgs.
+fn primitive(encoding: codec::Encoding, sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+    let info = sample.type_info();
+    let primitive = TypeName::parse(info.full_name()).and_then(|name| Primitive::named(&name));
+    let primitive = primitive.ok_or_else(|| EncodeError::Format { type_info: info.to_string() })?;
+    primitive.text(encoding, &sample.encoded().to_bytes()).map_err(|_| malformed(sample))
 }
 
-fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+fn error_json(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
     let mut out = Vec::with_capacity(256);
     let error = sample.typed::<V2xError>().map_err(|_| malformed(sample))?;
     write_error(&error, &mut out);
-    Ok(out)
+    Ok(out.into())
 }
 
 /// Returns the JSON of a V2X message, with the decoded ETSI message if there is a decoder for its type.
-fn v2x_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+fn v2x_json(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
     let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
-    message_json(&message).map_err(|_| malformed(sample))
+    message_json(&message).map(Bytes::from).map_err(|_| malformed(sample))
 }
 
 fn malformed(sample: &UntypedSample) -> EncodeError {
