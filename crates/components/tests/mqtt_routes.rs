@@ -5,9 +5,13 @@
 #[path = "mqtt/support.rs"]
 mod support;
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use bytes::Bytes;
 use support::*;
+use viaduct_bus::{MessageFormat, Qos, Recv, TypeInfo, UntypedSample, UntypedSubscriber};
+use viaduct_messages::foxglove::Log;
 
 /// Starts a node with a bridge and its routes.
 fn car(port: u16, routes: &str) -> TestNode {
@@ -133,4 +137,126 @@ fn topics_and_rates_of_a_route_are_limited() {
     topics.sort_unstable();
     assert_eq!(topics, ["slow", "v/a", "v/a"]);
     assert_eq!(Account::of(&bus, "broker").reason("rate_limited"), 2);
+}
+
+fn next(samples: &UntypedSubscriber) -> UntypedSample {
+    match samples.recv_timeout(PATIENCE) {
+        Recv::Sample(sample) => sample,
+        _ => panic!("no sample arrives"),
+    }
+}
+
+/// Publishes a text.
+fn publish(port: u16, topic: &str, text: &str) {
+    let mut command = Command::new("mosquitto_pub");
+    command.args(["-p", &port.to_string(), "-q", "1", "-t", topic, "-s"]);
+    let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut process.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    assert!(process.wait().unwrap().success(), "{topic}");
+}
+
+#[test]
+fn texts_become_messages_of_any_type() {
+    if !has("mosquitto_pub") {
+        return;
+    }
+    let port = free_port();
+    let folder = tempfile::tempdir().unwrap();
+    let definition = folder.path().join("Wheel.msg");
+    std::fs::write(&definition, "float32 speed\nuint8[] raw\n").unwrap();
+    let node = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
+         listen: 127.0.0.1:{port}\n      inbound:\n      \
+         - {{ from: log, to: in/log, type: {{ protobuf: foxglove.Log }} }}\n      \
+         - {{ from: twist, to: in/twist, type: {{ ros1: geometry_msgs/Twist }} }}\n      \
+         - {{ from: wheel, to: in/wheel, type: {{ ros2: car_msgs/Wheel }}, definition_file: {} }}\n      \
+         - {{ from: number, to: in/number, encoding: primitive, type: {{ ros1: std_msgs/Int32 }} }}\n      \
+         - {{ from: any, to: in/any, encoding: primitive, type: {{ ros2: \"*\" }} }}\n      \
+         routes: [ {{ from: in/number, to: number/back, encoding: primitive }}, \
+         {{ from: in/any, to: any/back, encoding: primitive }} ]\n",
+        definition.display()
+    ));
+    let bus = node.bus();
+    let samples = bus.subscribe_untyped("in/*", Qos::keep_last(16), "test").unwrap();
+    let back = Subscriber::start(port, "+/back");
+    publish(port, "log", r#"{"level":"error","message":"hi"}"#);
+    assert_eq!(next(&samples).typed::<Log>().unwrap().message, "hi");
+    publish(port, "twist", r#"{"linear":{"x":1.5}}"#);
+    let twist = next(&samples);
+    assert_eq!((twist.type_info().schema_id(), twist.encoded().len()), ("9f195f881246fdfa2798d1d3eebca84a", 48));
+    assert_eq!(twist.encoded().to_bytes()[..8], 1.5_f64.to_le_bytes());
+    publish(port, "wheel", r#"{"speed":2,"raw":[1,2]}"#);
+    assert_eq!(next(&samples).encoded().to_bytes()[..], *b"\0\x01\0\0\0\0\0\x40\x02\0\0\0\x01\x02");
+    publish(port, "number", "-7");
+    assert_eq!(next(&samples).encoded().to_bytes()[..], *b"\xF9\xFF\xFF\xFF");
+    for (text, name) in [("true", "Bool"), ("12", "Int32"), ("1.5", "Float32"), ("hello", "String")] {
+        publish(port, "any", text);
+        assert_eq!(next(&samples).type_info().full_name(), format!("std_msgs/{name}"), "{text}");
+    }
+    let seen = back.wait_for(5);
+    let texts: Vec<&[u8]> = seen.iter().map(|packet| &packet.payload[..]).collect();
+    assert_eq!(texts, [&b"-7"[..], b"true", b"12", b"1.500000", b"hello"]);
+    for (topic, text) in [("log", "{"), ("log", r#"{"lever":1}"#), ("twist", r#"{"linear":7}"#), ("number", "seven")] {
+        let before = count(&bus, "broker", "refused");
+        publish(port, topic, text);
+        eventually("the text is refused", || count(&bus, "broker", "refused") == before + 1);
+    }
+    assert!(node.stop());
+    assert_eq!(
+        count(&bus, "broker", "received"),
+        count(&bus, "broker", "requested") + count(&bus, "broker", "refused")
+    );
+}
+
+#[test]
+fn settings_of_types_are_checked() {
+    for (route, expected) in [
+        ("type: { protobuf: foxglove.Nothing }", "there is no type `foxglove.Nothing`"),
+        ("type: { ros1: car_msgs/Wheel }", "`car_msgs/Wheel` is not a common type: set `definition_file`"),
+        ("encoding: primitive", "expected `ros1: NAME` or `ros2: NAME`"),
+        ("encoding: primitive, type: { ros1: geometry_msgs/Twist }", "has no plain text"),
+        ("type: event_request, definition_file: a.msg", "allowed only with a type of ROS"),
+        ("encoding: native, allow: [ \"a/#/b\" ]", "`a/#/b` is not an MQTT topic filter"),
+    ] {
+        let error = TestNode::refused(&format!(
+            "node: n\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+             broker: mqtt://127.0.0.1:1\n      inbound: [ {{ from: a/+, to: in/a, {route} }} ]\n"
+        ));
+        assert!(error.contains(expected), "{route}: {error}");
+    }
+}
+
+#[test]
+fn stamps_and_properties_survive_the_inbound_path_of_the_embedded_broker() {
+    let port = free_port();
+    let edge = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
+         listen: 127.0.0.1:{port}\n      inbound: [ {{ from: \"car/#\", to: \"{{topic}}\", encoding: native }} ]\n"
+    ));
+    let samples = edge.bus().subscribe_untyped("car/**", Qos::keep_last(2000), "test").unwrap();
+    for qos in 0..=2 {
+        let node = car(
+            port,
+            &format!("{{ from: any/*, to: \"car/{{topic}}\", encoding: native, compression: zstd, qos: {qos} }}"),
+        );
+        let bus = node.bus();
+        eventually("the bridge is connected", || count(&bus, "uplink", "connected") == 1);
+        let info = TypeInfo::foreign(MessageFormat::Opaque, "blob", Bytes::new());
+        let sent = Bytes::from(b"0123456789".repeat(1000));
+        for _ in 0..500 {
+            node.any("any/blob", &info, sent.clone());
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        eventually("all are sent", || count(&bus, "uplink", "published") >= 501);
+        for _ in 0..500 {
+            let sample = next(&samples);
+            assert!(sample.encoded().to_bytes() == sent, "QoS {qos}");
+            assert!(sample.meta().stamps().iter().any(|stamp| stamp.hop.as_str() == "uplink"), "QoS {qos}");
+            assert_eq!(sample.topic(), "car/any/blob");
+        }
+        assert!(node.stop());
+    }
+    let bus = edge.bus();
+    assert!(edge.stop());
+    assert_eq!((count(&bus, "broker", "refused"), count(&bus, "broker", "samples_lost")), (0, 0));
 }

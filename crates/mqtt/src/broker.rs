@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use mqtt5::QoS;
 pub use mqtt5::broker::auth::PasswordAuthProvider;
 pub use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig, TlsConfig, WebSocketConfig};
 pub use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
-use mqtt5::broker::router::MessageRouter;
 pub use mqtt5::broker::router::ROUTE_BUDGET_MAX;
+use mqtt5::broker::router::{DeliveryLanes, LaneReceivers, MessageRouter, SubscriptionRequest, TakeoverNotice};
 pub use mqtt5::broker::sys_topics::BrokerStats;
 use mqtt5::broker::{BrokerShutdownHandle, MqttBroker};
 use mqtt5::packet::publish::PublishPacket;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -69,8 +71,65 @@ impl Broker {
 pub struct Router(Arc<MessageRouter>);
 
 impl Router {
-    /// Delivers a message to every subscriber whose filter matches. Waits for slow subscribers until `deadline`.
+    /// Delivers a message to every subscriber whose filter matches, other than [`Subscription`]s. Waits for slow subscribers until
+    /// `deadline`.
     pub fn route<'a>(&'a self, packet: &'a PublishPacket, deadline: Instant) -> BoxFuture<'a, ()> {
-        Box::pin(self.0.route_message_with_deadline(packet, None, deadline))
+        Box::pin(self.0.route_message_with_deadline(packet, Some(INSIDE), deadline))
+    }
+
+    /// Subscribes to filters without a socket, once per router. Messages arrive with their properties and without their quality of service.
+    ///
+    /// # Errors
+    /// Returns an error if the router rejects a filter.
+    pub fn subscribe(&self, filters: Vec<String>) -> BoxFuture<'_, Result<Subscription, MqttError>> {
+        Box::pin(async move {
+            let (lanes, receivers) = DeliveryLanes::channel(LANE_MESSAGES_MAX);
+            let (disconnect, disconnected) = oneshot::channel();
+            self.0.register_client(INSIDE.to_owned(), lanes, self.0.queue_handle(INSIDE), disconnect).await;
+            for filter in filters {
+                let request = SubscriptionRequest::new(INSIDE, filter, QoS::AtMostOnce).with_no_local(true);
+                self.0.subscribe(request).await?;
+            }
+            Ok(Subscription { receivers, _disconnected: disconnected })
+        })
+    }
+}
+
+/// Identifier of the subscription inside the process. No client can have it, because a text of MQTT contains no NUL.
+const INSIDE: &str = "\0inside";
+
+/// Messages that can wait for a [`Subscription`]. The broker drops more of them.
+const LANE_MESSAGES_MAX: usize = 1 << 17;
+
+/// A subscription inside the process.
+pub struct Subscription {
+    receivers: LaneReceivers,
+    _disconnected: oneshot::Receiver<TakeoverNotice>,
+}
+
+impl Subscription {
+    /// Waits for the next message. Returns `None` if the broker has ended. Cancelling the wait loses nothing.
+    pub async fn next(&mut self) -> Option<PublishPacket> {
+        self.receivers.qos0.recv().await.map(|message| message.publish)
+    }
+
+    /// Returns the next message, or `None` if none is waiting.
+    pub fn try_next(&mut self) -> Option<PublishPacket> {
+        match self.receivers.qos0.try_recv() {
+            Ok(message) => Some(message.publish),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// Returns the number of messages that wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.receivers.qos0.len()
+    }
+
+    /// Returns `true` if no message waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }

@@ -1,9 +1,9 @@
 //! Kind `mqtt_broker`: an MQTT broker (3.1.1 and 5) inside the node, based on the crate `mqtt5`.
 //!
 //! Routes pass topics of the bus directly to the broker's router, without a socket, an acknowledgement or a second client. Inbound
-//! routes pass messages of clients directly to the bus, before they are acknowledged; other subscribers receive them as well.
-//! Inbound routes ignore wills and messages of routes. A message that a client sends again after a missing acknowledgement is
-//! received again, also with QoS 2.
+//! routes pass messages of clients to the bus through a subscription without a socket; other subscribers receive them as well. If many
+//! messages wait for them, the clients are delayed. Inbound routes ignore messages of routes. A message that a client sends again after a
+//! missing acknowledgement is received again, but not with QoS 2.
 //!
 //! | counter | meaning |
 //! |---|---|
@@ -24,22 +24,23 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use viaduct_bus::{Counter, Hop, clock};
-use viaduct_mqtt::MqttError;
 use viaduct_mqtt::broker::BrokerStats;
 use viaduct_mqtt::broker::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
-use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router};
+use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router, Subscription};
 use viaduct_mqtt::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use viaduct_mqtt::broker::{TlsConfig, WebSocketConfig};
+use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::transport::TlsFiles;
+use viaduct_mqtt::{MqttError, QoS};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
 use crate::counter_mirror::CounterMirror;
@@ -60,6 +61,9 @@ const ANSWERS_MAX: usize = 64;
 const ANSWER_WAIT_MAX: Duration = Duration::from_millis(20);
 /// Maximum time for which the remaining messages wait for such subscribers when the node stops.
 const LAST_WAIT_MAX: Duration = Duration::from_millis(300);
+
+/// Messages that wait for the inbound routes before clients are delayed.
+const BACKLOG_MAX: u64 = 64;
 
 /// Maximum number of topic aliases of a client.
 const TOPIC_ALIASES_MAX: u16 = 64;
@@ -312,17 +316,23 @@ impl Component for MqttBroker {
         let output =
             Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
-        let handler = (!settings.inbound.is_empty())
-            .then(|| InboundHandler::new(&settings.inbound, settings.limits.packet_octets_max, context, answers))
+        let inbound = (!settings.inbound.is_empty())
+            .then(|| {
+                let inbound = Inbound::open(&settings.inbound, settings.limits.packet_octets_max, context)?;
+                let filters = inbound.filters().map(|filter| filter.text.to_owned()).collect();
+                let backlog = Arc::new(Backlog { filters, ..Backlog::default() });
+                Ok::<_, StartError>(InboundRoutes { inbound, answers, backlog })
+            })
             .transpose()?;
-        let unanswered = handler.as_ref().map(|_| context.counter("unanswered"));
-        let engine = open(&settings, handler)?;
+        let unanswered = inbound.as_ref().map(|_| context.counter("unanswered"));
+        let engine = open(&settings, inbound.as_ref().map(|inbound| Throttle(Arc::clone(&inbound.backlog))))?;
         let stats = engine.stats();
         let totals = CounterMirror::new(TOTALS, |(name, _)| context.counter(name));
         context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
         let task = Task {
             router: engine.router(),
             inputs: Inputs::open(settings.routes, context)?,
+            inbound,
             answers: answered,
             unanswered,
             output,
@@ -345,7 +355,7 @@ impl MqttBroker {
 }
 
 /// Binds the socket and builds the broker around it.
-fn open(settings: &Settings, handler: Option<InboundHandler>) -> Result<Broker, StartError> {
+fn open(settings: &Settings, handler: Option<Throttle>) -> Result<Broker, StartError> {
     // `mqtt5` only logs that one of the other listeners failed.
     for Listener { address, .. } in settings.listeners() {
         if let Err(cause) = std::net::TcpListener::bind(address) {
@@ -444,43 +454,94 @@ impl Output {
     }
 }
 
-/// The inbound routes as an event handler of the broker. The broker calls it for each message of a client, on the task of that
-/// client and after the message was authorised.
-struct InboundHandler {
+/// The inbound routes. Their messages come from a subscription inside the process, because the events of `mqtt5` lack the properties.
+struct InboundRoutes {
     inbound: Inbound,
-    /// Channel to the broker's task. That task waits for slow subscribers, so that the task of a client does not.
+    /// Channel to the broker's task. That task waits for slow subscribers, so that this one does not.
     answers: mpsc::Sender<Message>,
+    backlog: Arc<Backlog>,
 }
 
-impl InboundHandler {
-    fn new(
-        routes: &[InboundRouteSettings],
-        sample_bytes_max: usize,
-        context: &Context<MqttBroker>,
-        answers: mpsc::Sender<Message>,
-    ) -> Result<Self, StartError> {
-        Ok(Self { inbound: Inbound::open(routes, sample_bytes_max, context)?, answers })
-    }
+/// Messages that wait for the inbound routes.
+#[derive(Default)]
+struct Backlog {
+    filters: Vec<String>,
+    /// Messages that the clients have sent, and those that were taken.
+    sent: AtomicU64,
+    taken: AtomicU64,
+    changed: Notify,
+}
 
-    fn take(&self, event: &ClientPublishEvent) {
-        if !self.inbound.matches(&event.topic) {
-            return;
-        }
-        if let Some(answer) = self.inbound.take(event, clock::now())
-            && self.answers.try_send(answer).is_err()
-        {
-            self.inbound.count_unanswered();
-        }
+impl Backlog {
+    fn len(&self) -> u64 {
+        self.sent.load(Ordering::SeqCst).saturating_sub(self.taken.load(Ordering::SeqCst))
     }
 }
 
-impl BrokerEventHandler for InboundHandler {
+/// Delays a client while too many messages wait for the inbound routes, so that none of them is dropped. The broker calls it for each
+/// message of a client, on the task of that client and after the message was authorised.
+struct Throttle(Arc<Backlog>);
+
+impl BrokerEventHandler for Throttle {
     fn on_client_publish<'a>(
         &'a self,
         event: ClientPublishEvent,
     ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
-        self.take(&event);
-        Box::pin(std::future::ready(PublishAction::Continue))
+        let backlog = &self.0;
+        Box::pin(async move {
+            let matches = |filter: &String| viaduct_mqtt::topic_matches_filter(&event.topic, filter);
+            // The router gets a message of QoS 2 later, and the client cannot have more than RECEIVE_MAXIMUM of them.
+            if event.qos == QoS::ExactlyOnce || !backlog.filters.iter().any(matches) {
+                return PublishAction::Continue;
+            }
+            loop {
+                let changed = backlog.changed.notified();
+                if backlog.len() < BACKLOG_MAX {
+                    break;
+                }
+                changed.await;
+            }
+            backlog.sent.fetch_add(1, Ordering::SeqCst);
+            PublishAction::Continue
+        })
+    }
+}
+
+impl InboundRoutes {
+    /// Handles the messages until the stop of the component is requested. Returns itself for those that arrive until the broker has ended.
+    async fn run(self, mut subscription: Subscription, mut stop: Stop) -> (Self, Subscription) {
+        loop {
+            tokio::select! {
+                biased;
+                Some(packet) = subscription.next() => self.take(&packet, subscription.len()),
+                () = stop.asked() => break,
+                else => break,
+            }
+        }
+        self.take_waiting(&mut subscription);
+        // No client is delayed any more.
+        self.backlog.taken.store(u64::MAX, Ordering::SeqCst);
+        self.backlog.changed.notify_waiters();
+        (self, subscription)
+    }
+
+    fn take_waiting(&self, subscription: &mut Subscription) {
+        while let Some(packet) = subscription.try_next() {
+            self.take(&packet, subscription.len());
+        }
+    }
+
+    /// Handles a message. `waiting` is the number of those behind it.
+    fn take(&self, packet: &PublishPacket, waiting: usize) {
+        if let Some(answer) = self.inbound.take(packet, clock::now())
+            && self.answers.try_send(answer).is_err()
+        {
+            self.inbound.count_unanswered();
+        }
+        // Messages of QoS 2 and wills arrive without having been counted.
+        let sent = self.backlog.sent.load(Ordering::SeqCst);
+        self.backlog.taken.store(sent.saturating_sub(waiting as u64), Ordering::SeqCst);
+        self.backlog.changed.notify_waiters();
     }
 }
 
@@ -488,6 +549,7 @@ impl BrokerEventHandler for InboundHandler {
 struct Task {
     router: Router,
     inputs: Inputs,
+    inbound: Option<InboundRoutes>,
     /// Answers of the inbound routes.
     answers: mpsc::Receiver<Message>,
     /// `None` if there are no inbound routes.
@@ -504,6 +566,13 @@ impl Task {
         // The broker runs on a separate task, so that accepting clients and routing do not wait for each other. The set ends that
         // task with this one, also if this one is aborted.
         let mut running = JoinSet::new();
+        let mut routes = JoinSet::new();
+        if let Some(inbound) = self.inbound.take() {
+            // Before the broker accepts clients.
+            let filters = inbound.backlog.filters.clone();
+            let subscription = self.router.subscribe(filters).await.map_err(BrokerError::Failed)?;
+            routes.spawn(inbound.run(subscription, self.stop.clone()));
+        }
         engine.spawn(&mut running);
         // The broker ignores a shutdown before it is ready. An error means that it has ended, which is handled below.
         let _ = ready.wait_for(|ready| *ready).await;
@@ -522,6 +591,7 @@ impl Task {
                 },
             }
         }
+        let last = routes.join_next().await;
         // Answers from now on are counted as unanswered.
         self.answers.close();
         let deadline = Instant::now() + LAST_WAIT_MAX;
@@ -533,7 +603,11 @@ impl Task {
             self.route(&taken, deadline).await;
         }
         shutdown.shutdown();
-        match tokio::time::timeout(STOP_TIME_MAX, running.join_next()).await {
+        let ended = tokio::time::timeout(STOP_TIME_MAX, running.join_next()).await;
+        if let Some(Ok((inbound, mut subscription))) = last {
+            inbound.take_waiting(&mut subscription);
+        }
+        match ended {
             // The broker has ended as intended, or a client did not accept its DISCONNECT in time.
             Ok(Some(Ok(Ok(())))) | Err(_) => Ok(()),
             Ok(ended) => Err(BrokerError::of(ended)),

@@ -21,6 +21,9 @@ pub(crate) enum Refusal {
     /// The text is invalid. The application is at fault.
     #[error("{0}")]
     Text(#[from] JsonError),
+    /// The text is not a message of the type. The application is at fault.
+    #[error("{0}")]
+    WrongValue(String),
     /// Neither the topic nor the text names the message type. The application is at fault.
     #[error("`{level}` is not a message type; the topic must end in one of {}", known_types())]
     UnknownTopic { level: String },
@@ -74,6 +77,7 @@ impl Refusal {
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             Self::Text(error) => error.problem.label(),
+            Self::WrongValue(_) => "wrong_value",
             Self::UnknownTopic { .. } => "unknown_topic",
             Self::TooLong { .. } => "too_long",
             Self::Busy(_) => "station_busy",

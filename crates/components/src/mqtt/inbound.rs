@@ -1,5 +1,6 @@
 //! Inbound routes: messages that applications publish on a broker become messages of the bus.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -10,7 +11,6 @@ use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{ReplyTo, V2xSendRequest};
-use viaduct_mqtt::broker::ClientPublishEvent;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{Properties, QoS};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
@@ -64,13 +64,18 @@ pub struct InboundRouteSettings {
     /// (only as the last level). A route creates at most 64 topics; messages of others are refused (`too_many_topics`), as are those whose
     /// names the bus does not allow (`invalid_topic`).
     pub to: String,
-    /// Encoding of the messages. With `json`, they are requests of applications. With `native` and `mqtt_client`, they are samples of
-    /// any type, which the sender announces on another topic.
+    /// Encoding of the messages. With `json`, they are requests of applications or messages of the type that `type` names. With `primitive`,
+    /// they are plain texts of a type of std_msgs. With `native` and `mqtt_client`, they are samples of any type, which the sender
+    /// announces on another topic.
     #[serde(default)]
     pub encoding: Encoding,
     /// Content of the text. Types other than V2X messages have the field names of their schema (`latitude_deg`).
     #[serde(default)]
     pub r#type: InboundType,
+    /// File with the definition of a type of ROS and of all types that it uses, in the format of `gendeps --cat`. Default: the definition
+    /// of a common type.
+    #[serde(default)]
+    pub definition_file: Option<PathBuf>,
     /// Quality of service of the answers, and of the subscription of a bridge: 0 (at most once), 1 (at least once) or 2 (exactly once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 2))]
@@ -106,7 +111,7 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
         let filter = filter(route, "node", "component").map_err(|problem| wrong("from", problem))?;
         let errors = errors(route, &filter, "node", "component").map_err(|problem| wrong("errors", problem))?;
         let filters = routes.iter().filter_map(|other| self::filter(other, "node", "component").ok());
-        let is_answered = route.encoding == Encoding::Json;
+        let is_answered = route.encoding.sample_format().is_none();
         let own = filters.into_iter().find(|filter| viaduct_mqtt::topic_matches_filter(&errors, filter));
         if let Some(own) = own.filter(|_| is_answered) {
             return Err(wrong(
@@ -145,7 +150,17 @@ fn filters(route: &InboundRouteSettings, node: &str, component: &str) -> Result<
 /// Checks that settings for requests are not used with samples.
 fn check_encoding(route: &InboundRouteSettings) -> Result<(), (&'static str, String)> {
     if route.encoding == Encoding::Protobuf {
-        return Err(("encoding", "expected `json`, `native` or `mqtt_client`".to_owned()));
+        return Err(("encoding", "expected `json`, `primitive`, `native` or `mqtt_client`".to_owned()));
+    }
+    if matches!(route.encoding, Encoding::Json | Encoding::Primitive) {
+        let has_file = route.definition_file.is_some();
+        route.r#type.check(route.encoding, has_file).map_err(|problem| ("type", problem))?;
+    }
+    if route.definition_file.is_some() && !(route.r#type.is_ros() && route.encoding == Encoding::Json) {
+        return Err(("definition_file", "allowed only with a type of ROS and `encoding: json`".to_owned()));
+    }
+    if route.encoding == Encoding::Primitive {
+        return Ok(());
     }
     let unused = [
         ("type", route.r#type != InboundType::V2xMessage),
@@ -274,7 +289,7 @@ pub(crate) struct Request<'a> {
     /// Hop metadata of the message, if it has any.
     hops: Option<Arrived>,
     /// Properties of MQTT 5.
-    properties: Option<&'a Properties>,
+    properties: &'a Properties,
     /// `true` if the broker has kept the message from a time before the subscription.
     is_retained: bool,
 }
@@ -287,23 +302,8 @@ impl<'a> From<&'a PublishPacket> for Request<'a> {
             text: &packet.payload,
             reply_address: ReplyAddress::of(packet),
             hops,
-            properties: Some(&packet.properties),
+            properties: &packet.properties,
             is_retained: packet.retain,
-        }
-    }
-}
-
-impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
-    /// Converts an event, which contains no user properties: the hop metadata starts here.
-    fn from(event: &'a ClientPublishEvent) -> Self {
-        let reply_address = ReplyAddress::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
-        Self {
-            topic: &event.topic,
-            text: &event.payload,
-            reply_address,
-            hops: None,
-            properties: None,
-            is_retained: false,
         }
     }
 }
@@ -329,7 +329,9 @@ impl Output {
                 .map_err(|problem| SettingError::new(format!("inbound.{index}.to"), problem))?;
             return Ok(Self::Samples(Box::new(SampleOutput::new(format, to, OFFERED, bytes_max, context))));
         }
-        Ok(match route.r#type.open(&route.to, OFFERED, context)? {
+        let opened =
+            route.r#type.open((&route.to, OFFERED), route.encoding, route.definition_file.as_deref(), context)?;
+        Ok(match opened {
             Some(sink) => Self::Services(sink),
             None => Self::Requests(context.publisher(&route.to, OFFERED)?),
         })
@@ -471,7 +473,7 @@ impl Inbound {
         let hops = request.hops.filter(|hops| hops.meta.origin.since(now.tai) <= AHEAD_MAX);
         let meta = hops.map_or_else(|| Meta::from_origin(now.tai), |hops| hops.received(self.hop, now.tai));
         if let Output::Samples(output) = &route.output {
-            let header = request.properties.map_or_else(|| Ok(Header::default()), Header::read)?;
+            let header = Header::read(request.properties)?;
             return output.take(Received { topic: request.topic, payload: request.text, meta: &meta, header: &header });
         }
         if request.text.len() > TEXT_OCTETS_MAX {
@@ -609,6 +611,7 @@ mod tests {
             to: "its/send".into(),
             encoding: Encoding::Json,
             r#type: InboundType::V2xMessage,
+            definition_file: None,
             qos: 1,
             dialect: DialectSetting::Viaduct,
             message: None,

@@ -20,7 +20,7 @@ mod reader;
 mod writer;
 
 pub use labels::enum_label;
-pub use reader::Reader;
+pub use reader::{Reader, SchemaReader};
 pub use writer::JsonOf;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, fmt, marker::PhantomData};
 
+use prost_reflect::prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
@@ -20,6 +21,37 @@ pub struct Reader<M> {
     reads: PhantomData<fn() -> M>,
 }
 
+/// Reads messages of a type by its schema.
+#[derive(Clone, Debug)]
+pub struct SchemaReader {
+    schema: MessageDescriptor,
+}
+
+impl SchemaReader {
+    /// Creates a reader for a type of an encoded `google.protobuf.FileDescriptorSet`. Returns `None` if it does not have the type.
+    #[must_use]
+    pub fn new(descriptor_set: &'static [u8], full_name: &str) -> Option<Self> {
+        DescriptorPool::decode(descriptor_set).ok()?.get_message_by_name(full_name).map(|schema| Self { schema })
+    }
+
+    /// Reads a message. Returns it encoded.
+    ///
+    /// # Errors
+    /// Returns an error for invalid syntax, unknown or repeated members, and values of the wrong type.
+    pub fn read(&self, text: &[u8]) -> Result<Vec<u8>, JsonError> {
+        dynamic(&self.schema, text).map(|message| message.encode_to_vec())
+    }
+}
+
+/// Reads a message by its schema.
+fn dynamic(schema: &MessageDescriptor, text: &[u8]) -> Result<DynamicMessage, JsonError> {
+    let tree = tree(schema, text)?;
+    let mut track = serde_path_to_error::Track::new();
+    let message =
+        DynamicMessage::deserialize(schema.clone(), serde_path_to_error::Deserializer::new(&tree, &mut track));
+    message.map_err(|error| error_at(&track.path().to_string(), &error.to_string()))
+}
+
 impl<M: Message> Reader<M> {
     /// Creates a reader. Returns `None` if the type has no schema.
     #[must_use]
@@ -33,31 +65,26 @@ impl<M: Message> Reader<M> {
     /// # Errors
     /// Returns an error for invalid syntax, unknown or repeated members, and values of the wrong type.
     pub fn read(&self, text: &[u8]) -> Result<M, JsonError> {
-        let tree = self.tree(text)?;
-        let mut track = serde_path_to_error::Track::new();
-        let message =
-            DynamicMessage::deserialize(self.schema.clone(), serde_path_to_error::Deserializer::new(&tree, &mut track));
-        let message = message.map_err(|error| error_at(&track.path().to_string(), &error.to_string()))?;
-        message.transcode_to().map_err(|error| error_at("", &error.to_string()))
+        dynamic(&self.schema, text)?.transcode_to().map_err(|error| error_at("", &error.to_string()))
     }
+}
 
-    /// Parses the text and replaces the labels of enumerations by their numbers.
-    fn tree(&self, text: &[u8]) -> Result<Value, JsonError> {
-        let mut reader = serde_json::Deserializer::from_slice(text);
-        let mut track = serde_path_to_error::Track::new();
-        let failure = RefCell::new(None);
-        let seed = TreeSeed { shape: Shape::of_message(&self.schema), failure: &failure };
-        let tree = seed.deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track));
-        let tree = tree.map_err(|error| {
-            let path = track.path().to_string();
-            match failure.take() {
-                Some(problem) => JsonError { path: location(&path).to_owned(), problem },
-                None => error_at(&path, &error.to_string()),
-            }
-        })?;
-        reader.end().map_err(|error| error_at("", &error.to_string()))?;
-        Ok(tree)
-    }
+/// Parses the text and replaces the labels of enumerations by their numbers.
+fn tree(schema: &MessageDescriptor, text: &[u8]) -> Result<Value, JsonError> {
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let mut track = serde_path_to_error::Track::new();
+    let failure = RefCell::new(None);
+    let seed = TreeSeed { shape: Shape::of_message(schema), failure: &failure };
+    let tree = seed.deserialize(serde_path_to_error::Deserializer::new(&mut reader, &mut track));
+    let tree = tree.map_err(|error| {
+        let path = track.path().to_string();
+        match failure.take() {
+            Some(problem) => JsonError { path: location(&path).to_owned(), problem },
+            None => error_at(&path, &error.to_string()),
+        }
+    })?;
+    reader.end().map_err(|error| error_at("", &error.to_string()))?;
+    Ok(tree)
 }
 
 /// The type of a value, as far as the labels of enumerations inside it matter.

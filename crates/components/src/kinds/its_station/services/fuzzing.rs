@@ -41,7 +41,7 @@ impl JsonInputs {
         Some(Self { states: Reader::new()?, objects: Reader::new()?, events: Reader::new()? })
     }
 
-    /// Applies a JSON text to the services. A text of [`InboundType::V2xMessage`] is ignored.
+    /// Applies a JSON text to the services. A text of another type is ignored.
     ///
     /// # Errors
     /// Returns the text of the answer that the application receives if the input is invalid.
@@ -49,7 +49,7 @@ impl JsonInputs {
         let FuzzedServices { layer, events } = services;
         let clock = Clock::new(now.tai, now.tai);
         let applied = match kind {
-            InboundType::V2xMessage => Ok(()),
+            InboundType::V2xMessage | InboundType::Protobuf(_) | InboundType::Ros1(_) | InboundType::Ros2(_) => Ok(()),
             InboundType::VehicleState => {
                 let state = self.states.read(text).map_err(|error| error.to_string())?;
                 inputs::vehicle_state(&state, clock).map(|state| layer.set_vehicle(now, &state))
