@@ -10,6 +10,7 @@ pub mod ldm;
 pub mod lidar;
 pub mod link;
 pub mod messages;
+pub mod mqtt;
 mod mutator;
 pub mod ros;
 pub mod secure;

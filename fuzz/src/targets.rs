@@ -16,7 +16,9 @@ use viaduct_node::Graph;
 use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
-use crate::{cameras, dcc, dialect, facilities, ldm, lidar, link, messages, ros, secure, seeds, station, teleop, texts};
+use crate::{
+    cameras, dcc, dialect, facilities, ldm, lidar, link, messages, mqtt, ros, secure, seeds, station, teleop, texts,
+};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -116,6 +118,8 @@ pub const TARGETS: &[Target] = &[
     Target::new("drive_command", cameras::drive_command, cameras::commands).slow(10),
     Target::new("capture", capture, seeds::captures).slow(10),
     Target::new("hops", hops, seeds::hops),
+    Target::new("mqtt_compression", mqtt::compression, mqtt::compressed).slow(10),
+    Target::new("mqtt_planes", mqtt::planes, mqtt::arranged),
     Target::new("config", config, seeds::configs).slow(10),
 ];
 

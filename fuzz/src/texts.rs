@@ -121,7 +121,7 @@ mod tests {
             (InboundType::EventRequest, event_requests()),
         ] {
             for text in texts {
-                assert_eq!(INPUTS.apply(&mut services(), kind, &text, start()), Ok(()));
+                assert_eq!(INPUTS.apply(&mut services(), kind.clone(), &text, start()), Ok(()));
             }
         }
     }

@@ -10,7 +10,7 @@
 
 pub mod choice;
 mod cloud;
-mod planes;
+pub mod planes;
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};

@@ -168,7 +168,8 @@ fn arrange_rounded(rows: &[u8], table: &Table, (offset, resolution): (usize, f32
 }
 
 /// Restores a message of `length` octets. Returns `None` if the octets are not an arranged message of that length.
-pub(super) fn restore(octets: &[u8], length: usize) -> Option<Vec<u8>> {
+#[must_use]
+pub fn restore(octets: &[u8], length: usize) -> Option<Vec<u8>> {
     let (table, rest) = Table::read(octets)?;
     // The octets are there, so their number may be allocated.
     if rest.len() != length {
