@@ -22,21 +22,21 @@ static INPUTS: LazyLock<JsonInputs> = LazyLock::new(|| JsonInputs::new().expect(
 
 /// Checks a message with the movement of the station; see [`event_request`].
 pub fn vehicle_state(octets: &[u8]) {
-    apply(InboundType::VehicleState, octets);
+    apply(&InboundType::VehicleState, octets);
 }
 
 /// Checks a list of the objects that the station perceives; see [`event_request`].
 pub fn perceived_objects(octets: &[u8]) {
-    apply(InboundType::PerceivedObjects, octets);
+    apply(&InboundType::PerceivedObjects, octets);
 }
 
 /// Checks a request for a new, changed or terminated event. An accepted input results in messages that decode; an
 /// invalid one is answered by a short text.
 pub fn event_request(octets: &[u8]) {
-    apply(InboundType::EventRequest, octets);
+    apply(&InboundType::EventRequest, octets);
 }
 
-fn apply(kind: InboundType, text: &[u8]) {
+fn apply(kind: &InboundType, text: &[u8]) {
     let (mut services, mut now) = (services(), start());
     match INPUTS.apply(&mut services, kind, text, now) {
         Ok(()) => {
@@ -65,7 +65,7 @@ fn services() -> FuzzedServices {
     };
     let mut services = FuzzedServices::new(Facilities::new(settings, 1));
     for (kind, text) in [(InboundType::VehicleState, STATE), (InboundType::EventRequest, JAM)] {
-        INPUTS.apply(&mut services, kind, text.as_bytes(), start()).expect("the input is valid");
+        INPUTS.apply(&mut services, &kind, text.as_bytes(), start()).expect("the input is valid");
     }
     take_messages(&mut services.layer);
     services
@@ -121,7 +121,7 @@ mod tests {
             (InboundType::EventRequest, event_requests()),
         ] {
             for text in texts {
-                assert_eq!(INPUTS.apply(&mut services(), kind.clone(), &text, start()), Ok(()));
+                assert_eq!(INPUTS.apply(&mut services(), &kind, &text, start()), Ok(()));
             }
         }
     }

@@ -164,6 +164,9 @@ fn rounded_coordinates_are_within_half_the_resolution() {
     assert!(car.stop() && desk.stop());
 }
 
+/// Reason of the refusal, topic, user properties and payload of a message.
+type Case<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, &'a [u8]);
+
 #[test]
 fn malformed_messages_are_counted_and_the_next_one_arrives() {
     if !has("mosquitto") || !has("mosquitto_pub") {
@@ -196,7 +199,7 @@ fn malformed_messages_are_counted_and_the_next_one_arrives() {
         bomb
     };
     let zstd = ("viaduct-codec", "zstd");
-    let cases: [(&str, &str, Vec<(&str, &str)>, &[u8]); 12] = [
+    let cases: [Case<'_>; 12] = [
         ("malformed_message", "up", vec![], b"\xFF\0\0\0hi"),
         ("unknown_type", "other", vec![], b"x"),
         ("malformed_type", "viaduct/types/up", vec![], b"no JSON"),

@@ -45,7 +45,13 @@ impl JsonInputs {
     ///
     /// # Errors
     /// Returns the text of the answer that the application receives if the input is invalid.
-    pub fn apply(&self, services: &mut FuzzedServices, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
+    pub fn apply(
+        &self,
+        services: &mut FuzzedServices,
+        kind: &InboundType,
+        text: &[u8],
+        now: Now,
+    ) -> Result<(), String> {
         let FuzzedServices { layer, events } = services;
         let clock = Clock::new(now.tai, now.tai);
         let applied = match kind {
@@ -84,7 +90,7 @@ mod tests {
         let layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
         let now = Now { mono: Mono::default(), tai: Tai::from_nanos(700_000_000_000_000_000) };
         let mut services = FuzzedServices::new(layer);
-        JsonInputs::new().unwrap().apply(&mut services, InboundType::EventRequest, text.as_bytes(), now)?;
+        JsonInputs::new().unwrap().apply(&mut services, &InboundType::EventRequest, text.as_bytes(), now)?;
         let request = services.layer.poll_transmit();
         Ok(request.map(|request| Message::decode(request.kind, &request.payload).unwrap()))
     }
