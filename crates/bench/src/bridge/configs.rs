@@ -32,8 +32,11 @@ fn component(end: End, part: &str) -> String {
     format!("{}_{part}", if end == End::A { "v" } else { "c" })
 }
 
+/// Topics with the types of mqtt_bridge.
+type Topics = &'static [(&'static str, &'static str)];
+
 /// Returns the topics that an end sends, and those that it receives.
-const fn topics(end: End) -> (&'static [(&'static str, &'static str)], &'static [(&'static str, &'static str)]) {
+const fn topics(end: End) -> (Topics, Topics) {
     match end {
         End::A => (&THERE, &BACK),
         End::B => (&BACK, &THERE),
