@@ -284,7 +284,9 @@ fn compressions(figures: &Figures) -> Section {
         words: 3,
         rows: rows.flatten().collect(),
         about: "none/this: median of the round trip without compression over that with it; all are lossless except auto-1mm, which rounds \
-                coordinates to 1 mm; 5g-84: the link whose rate is that of the paper's break point"
+                coordinates to 1 mm; 5g-84: the link whose rate is that of the paper's break point; auto \
+                chooses by the goodput of a node's own connection, so the cloud's node, which is next to the broker, does not compress what \
+                goes back"
             .to_owned(),
     }
 }
