@@ -163,10 +163,18 @@ fn packet(scan: &Scan, index: usize, hour_ns: u64) -> Octets {
     for (block, octets) in blocks.iter_mut().enumerate() {
         write_block(octets, scan, index * BLOCKS + block);
     }
-    let timestamp = ((hour_ns / 1000) % HOUR_US) as u32;
-    let [t0, t1, t2, t3] = timestamp.to_le_bytes();
-    tail.copy_from_slice(&[t0, t1, t2, t3, STRONGEST_RETURN, PRODUCT_ID]);
+    tail.copy_from_slice(&[0, 0, 0, 0, STRONGEST_RETURN, PRODUCT_ID]);
+    set_time(&mut octets, hour_ns);
     octets
+}
+
+/// Sets the time of the first firing of a packet, in nanoseconds since the last full hour.
+pub fn set_time(octets: &mut Octets, hour_ns: u64) {
+    let timestamp = ((hour_ns / 1000) % HOUR_US) as u32;
+    let (_, tail) = octets.as_chunks_mut::<BLOCK_OCTETS>();
+    if let Some((time, _)) = tail.split_first_chunk_mut() {
+        *time = timestamp.to_le_bytes();
+    }
 }
 
 fn write_block(octets: &mut [u8; BLOCK_OCTETS], scan: &Scan, firing: usize) {
@@ -239,6 +247,14 @@ mod tests {
         assert_eq!(with(1204, 0x39), Malformed::ReturnMode(0x39));
         assert_eq!(with(1205, 0x22), Malformed::Product(0x22));
         assert_eq!(Packet::parse(&good[..1205]).map(|_| ()).unwrap_err(), Malformed::Length(1205));
+    }
+
+    #[test]
+    fn a_packet_can_get_another_time() {
+        let mut octets = packets()[0];
+        set_time(&mut octets, 3_600_000_000_000 + 5_000);
+        assert_eq!(Packet::parse(&octets).unwrap().timestamp_us(), 5);
+        assert_eq!(octets[..1200], packets()[0][..1200]);
     }
 
     proptest! {
