@@ -17,6 +17,8 @@ pub mod sink;
 pub mod teleop_desk;
 pub mod teleop_vehicle;
 pub mod vehicle_model;
+pub mod velodyne;
+pub mod velodyne_points;
 
 use viaduct_node::Kind;
 
@@ -102,5 +104,15 @@ pub static KINDS: &[Kind] = &[
         "vehicle_model",
         "A simulated vehicle that obeys drive commands: a kinematic bicycle with limits on steering, acceleration and jerk.",
         "topic: vehicle/state",
+    ),
+    Kind::of::<velodyne::Velodyne>(
+        "velodyne",
+        "A simulated VLP-32C on a street, or recorded frames: scans of packets as the ROS driver publishes them, or point clouds.",
+        "{ topic: lidar/packets, format: ros1 }",
+    ),
+    Kind::of::<velodyne_points::VelodynePoints>(
+        "velodyne_points",
+        "Converts the packets of a VLP-32C to point clouds for the bus, ROS 1 or ROS 2.",
+        "{ from: lidar/packets, to: lidar/points, format: ros1 }",
     ),
 ];

@@ -108,16 +108,21 @@ impl<'a> Fields<'a> {
     /// Returns time and coordinate frame of the header. A time of 0 is none.
     pub(in crate::kinds) fn header(&self) -> Result<(Option<Timestamp>, String), Failure> {
         let header = self.inner("header")?;
-        let (seconds, nanos) = match header.value("stamp")? {
+        let stamp = header.stamp()?;
+        let time = (stamp.seconds != 0 || stamp.nanos != 0).then_some(stamp);
+        Ok((time, header.text("frame_id")?))
+    }
+
+    /// Returns the time `stamp`.
+    pub(in crate::kinds) fn stamp(&self) -> Result<Timestamp, Failure> {
+        let (seconds, nanos) = match self.value("stamp")? {
             Value::Time(seconds, nanos) => (i64::from(*seconds), i64::from(*nanos)),
             _ => {
-                let stamp = header.inner("stamp")?;
+                let stamp = self.inner("stamp")?;
                 (stamp.int("sec")?, stamp.int("nanosec")?)
             }
         };
-        let nanos = i32::try_from(nanos).map_err(|_| Failure::Value)?;
-        let time = (seconds != 0 || nanos != 0).then_some(Timestamp { seconds, nanos });
-        Ok((time, header.text("frame_id")?))
+        Ok(Timestamp { seconds, nanos: i32::try_from(nanos).map_err(|_| Failure::Value)? })
     }
 }
 
