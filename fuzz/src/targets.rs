@@ -107,6 +107,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("ros_transcode", ros::transcoded, ros::values),
     Target::new("ros_primitive", ros::primitive, ros::primitives),
     Target::new("lidar_cloud", lidar::clouds, lidar::seeds),
+    Target::new("lidar_scan", lidar::scans, lidar::scan_seeds),
     Target::new("mqtt_client_type", ros::mqtt_client_type, ros::mqtt_client_types),
     Target::new("tcpros", ros::connection, ros::connections),
     Target::new("xmlrpc", ros::document, ros::documents),
