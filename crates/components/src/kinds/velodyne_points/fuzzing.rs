@@ -32,5 +32,5 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 fn schema(dialect: Dialect) -> Option<&'static Schema> {
     let name = TypeName::parse("velodyne_msgs/VelodyneScan")?;
-    definitions::find(&name, dialect).map(|definition| definition.schema())
+    definitions::find(&name, dialect).map(viaduct_ros::definitions::Definition::schema)
 }
