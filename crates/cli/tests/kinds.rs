@@ -22,7 +22,8 @@ fn viaduct(arguments: &[&str]) -> Output {
 /// Returns a file with a component of the kind in its smallest settings, and a station and a node of ROS that feed its inputs.
 fn node_with(kind: &Kind) -> String {
     let feeder = "  feeder: { kind: its_station, settings: { station_id: 7, access: { udp_multicast: { group: \"239.118.122.97:18947\" } } } }\n  \
-        ros_feeder: { kind: ros1_node, settings: { subscriptions: [ { from: /feed, to: ros1/points } ] } }\n";
+        ros_feeder:\n    kind: ros1_node\n    settings:\n      \
+        subscriptions: [ { from: /points, to: ros1/points }, { from: /packets, to: ros1/packets } ]\n";
     let settings = if kind.example.is_empty() {
         String::new()
     } else {

@@ -113,6 +113,6 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<velodyne_points::VelodynePoints>(
         "velodyne_points",
         "Converts the packets of a VLP-32C to point clouds for the bus, ROS 1 or ROS 2.",
-        "{ from: lidar/packets, to: lidar/points, format: ros1 }",
+        "{ from: ros1/packets, to: ros1/points, format: ros1 }",
     ),
 ];
