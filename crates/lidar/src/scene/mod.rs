@@ -88,6 +88,13 @@ impl Scene {
         Builder::new(Rng::new(seed), style).build()
     }
 
+    /// Returns the scene with a sensor that stands still, while the traffic of the street moves on.
+    #[must_use]
+    pub const fn with_standing_sensor(mut self) -> Self {
+        self.sensor_velocity = 0.0;
+        self
+    }
+
     /// Returns the height of the sensor above the ground in metres.
     #[must_use]
     pub const fn sensor_height_m(&self) -> f32 {
@@ -171,6 +178,15 @@ mod tests {
             let returns = scan(&scene, second as f32).returns();
             assert!(returns >= 49_016, "{returns} at {second} s");
         }
+    }
+
+    #[test]
+    fn only_traffic_moves_past_a_standing_sensor() {
+        let scene = Scene::generate(3, Style::Street).with_standing_sensor();
+        let positions =
+            |time_s| scene.truth(time_s, &scan(&scene, time_s)).into_iter().map(|truth| truth.extent.base.x);
+        let moved: Vec<bool> = positions(0.0).zip(positions(1.0)).map(|(before, after)| before != after).collect();
+        assert!(moved.contains(&true) && moved.contains(&false), "{moved:?}");
     }
 
     #[test]

@@ -70,6 +70,10 @@ pub struct VelodyneSettings {
     /// Number that determines the street and the noise of the sensor. Default: 1.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// `false` if the vehicle with the sensor stands still, as in the case study of mqtt_client; otherwise it drives along the street at
+    /// 8 m/s. Default: `true`.
+    #[serde(default = "default_drives")]
+    pub drives: bool,
     /// Most returns of a turn, 1 to 57984. Randomly chosen returns beyond are removed. Default: 49016, a cloud of 1.08 MB.
     #[serde(default = "default_points")]
     #[schemars(range(min = 1, max = 57_984))]
@@ -107,6 +111,10 @@ const fn default_rate_hz() -> f64 {
 
 const fn default_seed() -> u64 {
     1
+}
+
+const fn default_drives() -> bool {
+    true
 }
 
 const fn default_points() -> usize {

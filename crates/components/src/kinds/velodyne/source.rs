@@ -37,7 +37,7 @@ pub(super) enum Source {
     Replay(Replay),
 }
 
-/// A drive along a street.
+/// A street, with the sensor in a vehicle that drives or stands.
 pub(super) struct Street {
     scene: Scene,
     caster: Caster,
@@ -59,7 +59,7 @@ impl Source {
         match &settings.replay {
             Some(folder) => Ok(Self::Replay(Replay::open(folder)?)),
             None => Ok(Self::Street(Box::new(Street {
-                scene: Scene::generate(settings.seed, Style::Street),
+                scene: scene(settings),
                 caster: Caster::new(Sensor::vlp32c()),
                 rng: Rng::new(settings.seed),
                 points: settings.points,
@@ -100,6 +100,11 @@ impl Street {
         keep_share(&mut packets, self.share, &mut self.rng);
         packets
     }
+}
+
+fn scene(settings: &VelodyneSettings) -> Scene {
+    let scene = Scene::generate(settings.seed, Style::Street);
+    if settings.drives { scene } else { scene.with_standing_sensor() }
 }
 
 /// Removes randomly chosen packets, so that a share in percent remains.
