@@ -35,6 +35,7 @@ mod place;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,8 +55,8 @@ use place::{OwnVehicle, Place};
 
 /// Only the newest cloud counts.
 const NEWEST: Qos = Qos::keep_last(1);
-/// Quality of service of the output.
-const OFFERED: Qos = Qos::keep_last(8);
+/// Quality of service of the output: reliable for subscribers that request it, as the services of a station do. The detector never waits.
+const OFFERED: Qos = Qos::reliable(8, Duration::ZERO);
 /// Largest file of a network in octets.
 const MODEL_OCTETS_MAX: u64 = 64 << 20;
 
