@@ -25,7 +25,6 @@ pub mod mqtt;
 pub mod net;
 mod rate_limiter;
 mod ros1_type;
-#[cfg(feature = "ros2")]
 mod ros2_type;
 pub mod teleop;
 pub mod v2x;

@@ -30,7 +30,7 @@ use super::answer::Refusal;
 use super::compression::{self, DecompressError};
 use super::native::{Header, Sequence};
 use super::route::Template;
-use crate::ros1_type;
+use crate::{ros1_type, ros2_type};
 
 /// Period in which a sender repeats the type of a topic.
 pub(super) const ANNOUNCE_PERIOD: Duration = Duration::from_secs(10);
@@ -172,10 +172,10 @@ fn ros_type(info: &TypeInfo, stamped: bool) -> Option<TypeMessage> {
 }
 
 fn info_of(ros: &TypeMessage) -> Option<TypeInfo> {
-    let name = TypeName::parse(&ros.name)?.to_string();
+    let name = TypeName::parse(&ros.name)?;
     Some(match ros.dialect {
-        Dialect::Ros2 => TypeInfo::foreign(MessageFormat::Ros2, &name, Bytes::new()),
-        Dialect::Ros1 => ros1_type::type_info(&name, &ros.md5, &ros.definition),
+        Dialect::Ros2 => ros2_type::type_info(&format!("{}/msg/{}", name.package(), name.name()), None),
+        Dialect::Ros1 => ros1_type::type_info(&name.to_string(), &ros.md5, &ros.definition),
     })
 }
 
@@ -459,6 +459,13 @@ mod tests {
             SampleFormat::MqttClient.write_type(&TypeInfo::of::<viaduct_messages::foxglove::Log>(), false),
             None
         );
+    }
+
+    #[test]
+    fn a_type_of_ros_2_has_the_name_of_the_node_and_the_converter() {
+        let (md5, name, definition) = (String::new(), "std_msgs/msg/String".to_owned(), String::new());
+        let info = info_of(&TypeMessage { dialect: Dialect::Ros2, md5, name, definition, stamped: false }).unwrap();
+        assert_eq!((info.full_name(), info.schema().is_empty()), ("std_msgs/msg/String", false));
     }
 
     #[test]
