@@ -179,7 +179,9 @@ fn samples_are_printed_with_long_fields_cut() {
     let text = running.topic(&["echo", "lidar/points", "--count", "2", "--truncate-length", "3"]);
     assert_eq!(text.matches("\n---\n").count(), 2, "{text}");
     assert!(text.starts_with("# lidar/points  foxglove.PointCloud  number "), "{text}");
-    for expected in ["\n# origin ", "\n#   lidar  published +", "\nframe_id: lid <2 more of 5 characters>\n", "- <1 more of 4>\n"] {
+    for expected in
+        ["\n# origin ", "\n#   lidar  published +", "\nframe_id: lid <2 more of 5 characters>\n", "- <1 more of 4>\n"]
+    {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(text.contains("\ndata: <1048576 octets: 00 00 a0 ...>\n"), "{text}");

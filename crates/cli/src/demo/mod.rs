@@ -7,8 +7,10 @@
 mod balance;
 mod config;
 mod drive;
+mod lidar;
 mod live;
 mod screen;
+mod snapshot;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -70,11 +72,15 @@ pub(crate) struct Arguments {
 enum Other {
     /// Run a simulated vehicle, an emulated link and a driver's desk on this machine.
     Drive(drive::Arguments),
+    /// Run a simulated vehicle whose lidar is processed in the cloud, over an emulated link, on this machine.
+    Lidar(lidar::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(Other::Drive(arguments)) = &arguments.other {
-        return drive::run(arguments);
+    match &arguments.other {
+        Some(Other::Drive(arguments)) => return drive::run(arguments),
+        Some(Other::Lidar(arguments)) => return lidar::run(arguments),
+        None => {}
     }
     let files = config::files(arguments);
     if arguments.print_config {

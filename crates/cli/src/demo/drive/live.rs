@@ -6,6 +6,7 @@ use comfy_table::Cell;
 use viaduct_bus::{BusSnapshot, CounterSnapshot};
 use viaduct_node::Node;
 
+use super::super::snapshot::{counter, gauge, reasons};
 use super::config::CAMERAS;
 use crate::table::{number, table};
 
@@ -149,8 +150,8 @@ impl Totals {
             cameras: cameras(&desk, &vehicle),
             frame_octets: counter(&vehicle, "drive", "frame_octets", None),
             symbol_octets: counter(&vehicle, "drive", "symbol_octets", None),
-            lost: reasons(&vehicle, "frames_lost"),
-            refused: reasons(&vehicle, "pictures_refused"),
+            lost: reasons(&vehicle, "drive", "frames_lost"),
+            refused: reasons(&vehicle, "drive", "pictures_refused"),
         }
     }
 
@@ -231,23 +232,4 @@ fn cameras_table(cameras: &[CameraStatus], latency: fn(&CameraStatus) -> Latency
 
 fn is_of(row: &CounterSnapshot, component: &str, name: &str, reason: &str) -> bool {
     row.component == component && row.name == name && row.reason.as_deref() == Some(reason)
-}
-
-fn counter(node: &BusSnapshot, component: &str, name: &str, reason: Option<&str>) -> u64 {
-    let wanted =
-        |row: &&CounterSnapshot| row.component == component && row.name == name && row.reason.as_deref() == reason;
-    node.counters.iter().find(wanted).map_or(0, |row| row.value)
-}
-
-fn gauge(node: &BusSnapshot, component: &str, name: &str, part: Option<&str>) -> Option<f64> {
-    let mut gauges = node.gauges.iter();
-    gauges
-        .find(|row| row.component == component && row.name == name && row.part.as_deref() == part)
-        .map(|row| row.value)
-}
-
-/// Returns the non-zero values of a counter of the vehicle's end, by reason.
-fn reasons(vehicle: &BusSnapshot, name: &str) -> Vec<(String, u64)> {
-    let rows = vehicle.counters.iter().filter(|row| row.component == "drive" && row.name == name && row.value > 0);
-    rows.map(|row| (row.reason.clone().unwrap_or_default(), row.value)).collect()
 }
