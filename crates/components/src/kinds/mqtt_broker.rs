@@ -513,8 +513,9 @@ impl InboundRoutes {
         loop {
             tokio::select! {
                 biased;
-                Some(packet) = subscription.next() => self.take(&packet, subscription.len()),
+                // First, because messages may arrive faster than they are handled.
                 () = stop.asked() => break,
+                Some(packet) = subscription.next() => self.take(&packet, subscription.len()),
                 else => break,
             }
         }
@@ -525,8 +526,10 @@ impl InboundRoutes {
         (self, subscription)
     }
 
+    /// Handles the messages that wait now, and not those that arrive in the meantime.
     fn take_waiting(&self, subscription: &mut Subscription) {
-        while let Some(packet) = subscription.try_next() {
+        for _ in 0..subscription.len() {
+            let Some(packet) = subscription.try_next() else { return };
             self.take(&packet, subscription.len());
         }
     }
