@@ -155,7 +155,8 @@ struct TopicState {
 
 impl Filter {
     pub(super) fn new(allow: &[String], deny: &[String], rate_hz: Option<f64>) -> Self {
-        let period = rate_hz.map(|rate| Duration::from_secs_f64(1.0 / rate));
+        // A rate so low that its period does not fit into a duration admits one sample.
+        let period = rate_hz.map(|rate| Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::MAX));
         Self { allow: allow.to_vec(), deny: deny.to_vec(), period, topics: HashMap::new() }
     }
 
@@ -234,6 +235,17 @@ mod tests {
         assert_eq!(admitted("a", &[0, 104, 196, 303, 399]), [true; 5]);
         assert_eq!(admitted("b", &[0, 33, 66, 99, 132, 165, 198]), [true, false, true, false, false, true, false]);
         assert_eq!(admitted("b", &[2000, 2001]), [true, false], "no burst after a pause");
+    }
+
+    #[test]
+    fn the_lowest_rate_admits_one_sample() {
+        for rate in [f64::MIN_POSITIVE, 1e-30, 1e-12] {
+            check_rate(rate).unwrap();
+            let mut filter = Filter::new(&[], &[], Some(rate));
+            let admitted =
+                [0, 1, 1_000_000_000].map(|seconds| filter.admit("a", || Mono(Duration::from_secs(seconds))));
+            assert_eq!(admitted, [Admission::Admitted, Admission::RateLimited, Admission::RateLimited], "{rate}");
+        }
     }
 
     #[test]
