@@ -367,7 +367,11 @@ impl SampleState {
     fn missing(&mut self, topic: &str, sequence: Option<Sequence>) -> u64 {
         let Some(sequence) = sequence else { return 0 };
         if let Some(last) = self.numbers.get_mut(topic) {
-            let missing = if last.run == sequence.run { sequence.number.saturating_sub(last.number + 1) } else { 0 };
+            let missing = if last.run == sequence.run {
+                sequence.number.saturating_sub(last.number).saturating_sub(1)
+            } else {
+                0
+            };
             if last.run != sequence.run || sequence.number > last.number {
                 *last = sequence;
             }
@@ -548,6 +552,8 @@ mod tests {
         let counted =
             [(1, 5), (1, 6), (1, 9), (1, 8), (1, 10), (2, 90), (2, 92)].map(|(run, number)| missing(run, number));
         assert_eq!(counted, [0, 0, 2, 0, 0, 0, 1]);
+        let counted = [(3, u64::MAX), (3, u64::MAX), (3, 0)].map(|(run, number)| missing(run, number));
+        assert_eq!(counted, [0, 0, 0], "the highest number");
         assert_eq!(state.missing("t", None), 0);
     }
 
