@@ -46,8 +46,8 @@ pub enum InboundType {
 
 /// Name of the type that the text selects.
 const ANY: &str = "*";
-/// Longest definition of a type, in bytes.
-const DEFINITION_BYTES_MAX: u64 = DEFINITION_OCTETS_MAX as u64;
+/// Bytes that are read of a file with a definition: one more than the longest definition has, so that a longer one is noticed.
+const DEFINITION_BYTES_READ: u64 = DEFINITION_OCTETS_MAX as u64 + 1;
 
 /// The reader of a text: returns the encoded message.
 type ReadText = Box<dyn Fn(&[u8]) -> Result<Bytes, Refusal> + Send + Sync>;
@@ -193,7 +193,7 @@ fn ros(
 
 fn read_definition(file: &Path) -> std::io::Result<String> {
     let mut text = String::new();
-    std::fs::File::open(file)?.take(DEFINITION_BYTES_MAX).read_to_string(&mut text)?;
+    std::fs::File::open(file)?.take(DEFINITION_BYTES_READ).read_to_string(&mut text)?;
     Ok(text)
 }
 
