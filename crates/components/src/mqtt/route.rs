@@ -281,8 +281,8 @@ struct Input {
     route: Route,
     template: Template,
     encoder: Encoder,
-    /// Destinations by topic of the bus. The number of topics is limited by the bus.
-    targets: HashMap<String, Arc<Target>>,
+    /// Destinations by topic of the bus, with the type whose name is in the content type. The number of topics is limited by the bus.
+    targets: HashMap<String, (Arc<TypeInfo>, Arc<Target>)>,
     /// Types that were announced, with the time, by topic of the bus.
     announced: HashMap<String, (Arc<TypeInfo>, Mono)>,
     /// Properties and number of the next message of the native format, by topic of the bus.
@@ -365,6 +365,52 @@ impl Input {
             choice.observe(sample.encoded().len(), &measured);
         }
         Poll::Ready(Some((sample, compressed)))
+    }
+
+    /// Returns the payload of a message. Adds the properties of a compressed one.
+    fn payload(
+        &mut self,
+        taken: &Taken,
+        counts: &CompressionCounts,
+        properties: &mut Vec<Property>,
+    ) -> Result<Bytes, EncodeError> {
+        let Taken { sample, compressed, .. } = taken;
+        if let Some(Compressed { codec, payload }) = compressed {
+            let length = sample.encoded().len();
+            properties.extend(native::of_codec(*codec, length));
+            counts.compressed.increment();
+            counts.ratio.set(length as f64 / payload.len().max(1) as f64);
+            return Ok(payload.clone());
+        }
+        let Self { route, encoder, copies, .. } = self;
+        let payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
+        if route.compression != Compression::None {
+            counts.plain.increment();
+        }
+        let stamp = if route.inject_timestamp { samples::stamp(sample.type_info(), clock::tai()) } else { None };
+        Ok(match stamp {
+            Some(stamp) => [stamp, payload].concat().into(),
+            None if *copies => Bytes::copy_from_slice(&payload),
+            None => payload,
+        })
+    }
+
+    /// Returns the destination of the messages of a topic.
+    fn target(&mut self, sample: &UntypedSample, node: &str, component: &str) -> Arc<Target> {
+        let info = sample.type_info();
+        if let Some((_, target)) = self.targets.get(sample.topic()).filter(|(known, _)| Arc::ptr_eq(known, info)) {
+            return Arc::clone(target);
+        }
+        let route = &self.route;
+        let target = Arc::new(Target {
+            topic: self.template.expand(node, component, sample.topic()),
+            qos: route.qos(),
+            retain: route.retain,
+            encoding: route.encoding,
+            content_type: route.encoding.content_type(info.full_name()),
+        });
+        self.targets.insert(sample.topic().to_owned(), (Arc::clone(info), Arc::clone(&target)));
+        target
     }
 
     /// Returns the properties of a message of the native format.
@@ -574,52 +620,19 @@ impl Inputs {
     /// Encodes a sample as configured by its route.
     pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
         let Self { node, component, inputs, counts, run, .. } = self;
-        let sample = &taken.sample;
-        let input = &mut inputs[taken.index];
+        let (sample, input) = (&taken.sample, &mut inputs[taken.index]);
+        let (meta, permit) = (sample.meta(), input.permits.take());
+        if let Some((topic, correlation)) = answer_of(sample, node, component) {
+            // The application expects JSON, whatever the encoding of the route is.
+            let payload = input.encoder.encode((Encoding::Json, input.route.dialect.dialect()), sample)?;
+            let target = Arc::new(Target::json(topic, input.route.qos()));
+            return Ok(Message { target, payload, meta, correlation, properties: Vec::new(), permit });
+        }
         let mut properties =
             if input.route.encoding == Encoding::Native { input.properties(sample, *run) } else { Vec::new() };
-        let Input { route, template, encoder, targets, permits, copies, .. } = input;
-        let mut payload = match &taken.compressed {
-            Some(Compressed { codec, payload }) => {
-                let length = sample.encoded().len();
-                properties.extend(native::of_codec(*codec, length));
-                counts.compressed.increment();
-                counts.ratio.set(length as f64 / payload.len().max(1) as f64);
-                payload.clone()
-            }
-            None => encoder.encode((route.encoding, route.dialect.dialect()), sample)?,
-        };
-        if route.compression != Compression::None && taken.compressed.is_none() {
-            counts.plain.increment();
-        }
-        if route.inject_timestamp
-            && let Some(stamp) = samples::stamp(sample.type_info(), clock::tai())
-        {
-            payload = [stamp, payload].concat().into();
-        }
-        if *copies && taken.compressed.is_none() {
-            payload = Bytes::copy_from_slice(&payload);
-        }
-        let permit = permits.take();
-        if let Some((topic, correlation)) = answer_of(sample, node, component) {
-            let target = Arc::new(Target::json(topic, route.qos()));
-            return Ok(Message { target, payload, meta: sample.meta(), correlation, properties: Vec::new(), permit });
-        }
-        let target = match targets.get(sample.topic()) {
-            Some(target) => Arc::clone(target),
-            None => {
-                let target = Arc::new(Target {
-                    topic: template.expand(node, component, sample.topic()),
-                    qos: route.qos(),
-                    retain: route.retain,
-                    encoding: route.encoding,
-                    content_type: route.encoding.content_type(sample.type_info().full_name()),
-                });
-                targets.insert(sample.topic().to_owned(), Arc::clone(&target));
-                target
-            }
-        };
-        Ok(Message { target, payload, meta: sample.meta(), correlation: Bytes::new(), properties, permit })
+        let payload = input.payload(taken, counts, &mut properties)?;
+        let target = input.target(sample, node, component);
+        Ok(Message { target, payload, meta, correlation: Bytes::new(), properties, permit })
     }
 }
 
