@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use viaduct_units::{Mono, Tai};
 
-/// Maximum number of messages whose return is awaited; the oldest one then counts as missing.
+/// Number of the newest messages of the source whose return is awaited. An older one that has not come back counts as missing, also
+/// before the deadline.
 const AWAITED_MAX: usize = 4096;
 
 /// Maximum number of messages that came back before the message of the source was seen.
@@ -100,9 +101,12 @@ impl Losses {
     /// Returns the losses among the newest messages that have come back or whose time is over.
     #[must_use]
     pub fn loss(&self, now: Mono) -> Loss {
-        let is_over = |sent: &&Sent| sent.state != State::Awaited || now.since(sent.at) > self.deadline;
+        let newest = self.sent.iter().rev().enumerate();
+        let over = newest.filter(|(later, sent)| {
+            sent.state != State::Awaited || now.since(sent.at) > self.deadline || *later >= AWAITED_MAX
+        });
         let mut loss = Loss::default();
-        for sent in self.sent.iter().rev().filter(is_over).take(self.window) {
+        for (_, sent) in over.take(self.window) {
             loss.sent += 1;
             match sent.state {
                 State::Awaited => loss.missing += 1,
@@ -158,5 +162,14 @@ mod tests {
         }
         assert_eq!(losses.sent.len(), 10 + AWAITED_MAX);
         assert_eq!(losses.loss(at(20_000)), Loss { sent: 10, missing: 10, late: 0 });
+    }
+
+    #[test]
+    fn messages_beyond_those_that_are_awaited_are_missing_before_the_deadline() {
+        let mut losses = Losses::new(Duration::from_secs(600), 10);
+        for number in 0..AWAITED_MAX as u64 + 3 {
+            losses.sent(origin(number), number, at(number));
+        }
+        assert_eq!(losses.loss(at(5_000)), Loss { sent: 3, missing: 3, late: 0 });
     }
 }
