@@ -166,12 +166,6 @@ impl Compressor {
         };
         (payload.len() < message.len()).then(|| Compressed { codec, payload: payload.into() })
     }
-
-    /// Returns `true` if the codec changes messages of that type.
-    #[must_use]
-    pub fn is_lossy(&self, codec: Codec) -> bool {
-        codec == Codec::Planes && self.resolution_m.is_some()
-    }
 }
 
 fn deflate(zstd: &mut zstd::bulk::Compressor<'_>, content: &[u8]) -> Option<Vec<u8>> {
