@@ -29,7 +29,7 @@ use crate::mqtt::client::{
 use crate::mqtt::message::Message;
 use crate::mqtt::{hops, subscription};
 
-/// Interval of pings.
+/// Keep alive. The client pings the broker at half of it.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Longest message, in bytes.
 const PACKET_BYTES_MAX: u32 = 64 << 20;
