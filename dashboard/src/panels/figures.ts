@@ -52,6 +52,7 @@ export class FiguresPanel {
   error(text: string, time_s: number): void {
     this.#history.push(time_s, {});
     this.#panel.error(text);
+    if (this.#plotted !== "") this.#drawStages();
   }
 
   #draw(figures: FiguresKpi): void {
@@ -62,9 +63,13 @@ export class FiguresPanel {
       this.#distribution?.destroy();
       this.#distribution = makeDistribution(this.#ecdf);
     }
+    this.#drawStages();
+    this.#distribution?.setData(distribution(figures.total_quantiles_ms));
+  }
+
+  #drawStages(): void {
     const layers = stack(this.#layers.map((name) => this.#history.values(name)));
     this.#plot.show([this.#history.times(), ...layers.reverse()]);
-    this.#distribution?.setData(distribution(figures.total_quantiles_ms));
   }
 
   /** The highest layer first, so that each lower one paints over it. */
