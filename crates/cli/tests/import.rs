@@ -233,60 +233,92 @@ bridge:
 
 #[test]
 fn texts_have_the_type_of_the_file() {
-    let params = "\
+    let (node, warnings) = Folder::new(
+        "\
 bridge:
   ros2mqtt:
     - { ros_topic: /speed, mqtt_topic: speed, primitive: true, inject_timestamp: true }
   mqtt2ros:
     - { mqtt_topic: limit, ros_topic: /limit, primitive: true }
-";
-    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
-    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+",
+    )
+    .import();
     assert!(node.contains("- { from: ros/speed, to: speed, encoding: primitive }\n"), "{node}");
     assert!(node.contains("- { from: limit, to: mqtt/limit, encoding: primitive, type: { ros1: \"*\" } }\n"), "{node}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
-        warnings.contains("params.yaml:3: bridge.ros2mqtt.0.inject_timestamp: applies only to messages"),
-        "{warnings}"
+        warnings[0].starts_with("params.yaml:3: bridge.ros2mqtt.0.inject_timestamp: applies only to messages"),
+        "{warnings:?}"
     );
 
-    let params = "\
+    let (node, warnings) = Folder::new(
+        "\
 /**/*:
   ros__parameters:
     bridge:
+      ros2mqtt:
+        ros_topics: [/a]
+        /a: { mqtt_topic: a, json: true, ros_type: std_msgs/msg/Header }
       mqtt2ros:
-        mqtt_topics: [a, b, c, d]
-        a: { ros_topic: /a, json: true, ros_type: std_msgs/msg/Header }
-        b: { ros_topic: /b, json: true, ros_type: my_msgs/msg/Own }
+        mqtt_topics: [a, c, d]
+        a: { ros_topic: /b, json: true, ros_type: std_msgs/msg/Header }
         c: { ros_topic: /c, json: true }
         d: { ros_topic: /d, primitive: true, json: true, ros_type: std_msgs/msg/Bool }
-";
-    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
-    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
-    assert!(node.contains("- { from: a, to: mqtt/a, encoding: json, type: { ros2: std_msgs/Header } }\n"), "{node}");
-    assert!(node.contains("- { from: mqtt/a, to: /a, type: std_msgs/msg/Header }\n"), "{node}");
-    assert!(node.contains("- { from: d, to: mqtt/d, encoding: primitive, type: { ros2: std_msgs/Bool } }\n"), "{node}");
+",
+    )
+    .import();
+    for line in [
+        "- { from: ros/a, to: a, encoding: json }\n",
+        "- { from: a, to: mqtt/a, encoding: json, type: { ros2: std_msgs/Header } }\n",
+        "- { from: mqtt/a, to: /b, type: std_msgs/msg/Header }\n",
+        "- { from: d, to: mqtt/d, encoding: primitive, type: { ros2: std_msgs/Bool } }\n",
+    ] {
+        assert!(node.contains(line), "{line}{node}");
+    }
     assert!(!node.contains("mqtt/c"), "{node}");
-    assert!(warnings.contains("mqtt2ros.b.ros_type: is not a common type: set `definition_file`"), "{warnings}");
-    assert!(warnings.contains("mqtt2ros.c: needs `ros_type` with `json`; the topic is left out"), "{warnings}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("mqtt2ros.c: needs `ros_type` with `json`; the topic is left out"), "{warnings:?}");
 
-    let params = "\
+    let (node, warnings) = Folder::new(
+        "\
 mqtt: { connection: { host: localhost } }
 serializer: json:dumps
 deserializer: json:loads
 bridge:
   - { factory: 'mqtt_bridge.bridge:MqttToRosBridge', msg_type: 'std_msgs.msg:Bool', topic_from: ping, topic_to: /pong, frequency: 2 }
-";
-    let imported = Folder::new(params).viaduct(&["import", "params.yaml"]);
-    let (node, warnings) = (text(&imported.stdout), text(&imported.stderr));
+",
+    )
+    .import();
     assert!(
         node.contains("- { from: ping, to: mqtt/ping, encoding: json, type: { ros1: std_msgs/Bool } }\n"),
         "{node}"
     );
     assert!(node.contains("- { from: mqtt/ping, to: /pong, queue: 10 }\n"), "{node}");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(
-        warnings.starts_with("params.yaml:5: bridge.0.frequency: has no counterpart for messages from the broker"),
-        "{warnings}"
+        warnings[0].starts_with("params.yaml:5: bridge.0.frequency: has no counterpart for messages from the broker"),
+        "{warnings:?}"
     );
+}
+
+#[test]
+fn a_node_file_that_needs_changes_is_written_with_the_problem() {
+    let folder = Folder::new(
+        "bridge:\n  mqtt2ros:\n    - { mqtt_topic: b, ros_topic: /b, json: true, ros_type: my_msgs/Own }\n",
+    );
+    let imported = folder.viaduct(&["import", "params.yaml", "--output", "node.yaml"]);
+    let problems = text(&imported.stderr);
+    assert_eq!(imported.status.code(), Some(1), "{problems}");
+    assert!(problems.contains("mqtt2ros.0.ros_type: is not a common type: set `definition_file`"), "{problems}");
+    assert!(problems.contains("`my_msgs/Own` is not a common type: set `definition_file`"), "{problems}");
+    assert!(problems.ends_with("the node file needs these changes before it can run\n"), "{problems}");
+    std::fs::write(folder.path().join("Own.msg"), "float64 speed\n").unwrap();
+    let node = std::fs::read_to_string(folder.path().join("node.yaml")).unwrap();
+    let mended = node.replace("type: { ros1: my_msgs/Own }", "type: { ros1: my_msgs/Own }, definition_file: Own.msg");
+    assert_ne!(node, mended);
+    std::fs::write(folder.path().join("node.yaml"), mended).unwrap();
+    let checked = folder.viaduct(&["check", "node.yaml"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
 }
 
 #[test]
