@@ -177,6 +177,11 @@ fn a_message_that_cannot_be_converted_is_counted_with_its_reason() {
     // `ros1/ros2` and `ros1/bus` take three messages each.
     eventually("all are taken", || converter.count("taken") == 6);
     eventually("all are dropped", || converter.count("dropped") == 6);
+    // A common type of another release, whose definition is not known.
+    let other = info("sensor_msgs/NavSatFix", Dialect::Ros2).with_schema_id(&format!("RIHS01_{}", "0".repeat(64)));
+    let fix = message("sensor_msgs/NavSatFix", Dialect::Ros2, "{}");
+    converter.input("ros2/in", other).publish(Encoded::from(fix)).unwrap();
+    eventually("the other release is dropped", || converter.count("dropped") == 8);
     assert_eq!(converter.count("converted"), 0);
     assert!(converter.node.stop());
 }

@@ -97,16 +97,18 @@ pub(in crate::kinds) const fn encoding(dialect: Dialect) -> Encoding {
     }
 }
 
-/// Returns name and definition of a type of ROS: the definition that the topic has, or that of a common interface.
+/// Returns name and definition of a type of ROS: the definition that the topic has, or that of a common interface. A definition with another
+/// sum than that of the topic is one of another release, and would read wrong values.
 pub(in crate::kinds) fn source(info: &TypeInfo) -> Result<(TypeName, Schema), Failure> {
     let name = TypeName::parse(info.full_name()).ok_or(Failure::Type)?;
     let dialect = if info.format() == MessageFormat::Ros1 { Dialect::Ros1 } else { Dialect::Ros2 };
-    let text = std::str::from_utf8(info.schema()).ok().filter(|text| !text.is_empty());
-    let sent = text.and_then(|text| Schema::parse(dialect, &name.to_string(), text).ok()).filter(|sent| {
-        let sum = if dialect == Dialect::Ros1 { sent.md5() } else { sent.type_hash().unwrap_or_default() };
+    let has_sum = |schema: &Schema| {
+        let sum = if dialect == Dialect::Ros1 { schema.md5() } else { schema.type_hash().unwrap_or_default() };
         info.schema_id().is_empty() || info.schema_id() == sum
-    });
-    let known = || definitions::find(&name, dialect).map(|known| known.schema().clone());
+    };
+    let text = std::str::from_utf8(info.schema()).ok().filter(|text| !text.is_empty());
+    let sent = text.and_then(|text| Schema::parse(dialect, &name.to_string(), text).ok()).filter(has_sum);
+    let known = || definitions::find(&name, dialect).map(|known| known.schema().clone()).filter(has_sum);
     let schema = sent.or_else(known).ok_or(Failure::Type)?;
     Ok((name, schema))
 }
