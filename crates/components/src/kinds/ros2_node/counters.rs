@@ -19,7 +19,7 @@ pub(super) struct Counters {
     pub(super) received_other_type: Counter,
     /// Messages from publishers for which the queue of a subscriber of the bus was full.
     pub(super) bus_full: Counter,
-    /// Messages that publishers sent and that did not arrive.
+    /// Messages for which the `keep_all` history of a best-effort subscription had no room.
     pub(super) lost: Counter,
     /// Publishers that were found.
     pub(super) publishers: Counter,

@@ -66,7 +66,7 @@ pub struct Ros2NodeSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// That of the first node that is found; until then Iron.
+    /// The distribution of the first node that is found; until then Iron.
     #[default]
     Auto,
     /// Humble or older.

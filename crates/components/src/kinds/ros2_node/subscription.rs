@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use viaduct_bus::{Bus, Encoded, Meta, Qos, UntypedPublisher, clock};
+use viaduct_bus::{Bus, Encoded, Meta, Qos, Reliability, UntypedPublisher, clock};
 use viaduct_node::{Context, SettingError};
 use viaduct_ros::dds;
 use viaduct_ros::dds::Guid;
@@ -237,7 +237,9 @@ impl Subscription {
     pub(super) fn record_statuses(&self) {
         let Some(input) = &self.input else { return };
         let statuses = input.reader.statuses();
-        self.counters.lost.add(statuses.lost);
+        if input.qos.reliability == Reliability::BestEffort {
+            self.counters.lost.add(statuses.rejected);
+        }
         self.counters.received_late.add(statuses.deadlines_missed);
     }
 }

@@ -22,7 +22,7 @@ const fn status(id: dds::dds_status_id) -> u32 {
 /// The statuses for which a reader or a writer wakes its waitset.
 const READER_STATUSES: u32 = status(dds::dds_status_id_DDS_DATA_AVAILABLE_STATUS_ID)
     | status(dds::dds_status_id_DDS_REQUESTED_DEADLINE_MISSED_STATUS_ID)
-    | status(dds::dds_status_id_DDS_SAMPLE_LOST_STATUS_ID);
+    | status(dds::dds_status_id_DDS_SAMPLE_REJECTED_STATUS_ID);
 const WRITER_STATUSES: u32 = status(dds::dds_status_id_DDS_OFFERED_DEADLINE_MISSED_STATUS_ID);
 
 /// Events of a reader or a writer since the last call.
@@ -30,8 +30,8 @@ const WRITER_STATUSES: u32 = status(dds::dds_status_id_DDS_OFFERED_DEADLINE_MISS
 pub(in super::super) struct Statuses {
     /// Samples that were late.
     pub(in super::super) deadlines_missed: u64,
-    /// Samples that were sent and not received.
-    pub(in super::super) lost: u64,
+    /// Samples for which a limited history had no room. Cyclone DDS retries those of reliable readers.
+    pub(in super::super) rejected: u64,
 }
 
 /// A reader of a topic.
@@ -104,13 +104,18 @@ impl Reader {
             total_count_change: 0,
             last_instance_handle: 0,
         };
-        let mut lost = dds::dds_sample_lost_status_t { total_count: 0, total_count_change: 0 };
+        let mut rejected = dds::dds_sample_rejected_status_t {
+            total_count: 0,
+            total_count_change: 0,
+            last_reason: dds::dds_sample_rejected_status_kind_DDS_NOT_REJECTED,
+            last_instance_handle: 0,
+        };
         // SAFETY: each status is valid for a write of its type. A call that fails leaves the zeros.
         unsafe {
             dds::dds_get_requested_deadline_missed_status(entity, &raw mut missed);
-            dds::dds_get_sample_lost_status(entity, &raw mut lost);
+            dds::dds_get_sample_rejected_status(entity, &raw mut rejected);
         }
-        Statuses { deadlines_missed: change(missed.total_count_change), lost: change(lost.total_count_change) }
+        Statuses { deadlines_missed: change(missed.total_count_change), rejected: change(rejected.total_count_change) }
     }
 }
 
@@ -149,7 +154,7 @@ impl AsRef<[u8]> for SerializedSample {
         if self.octets.iov_base.is_null() || self.octets.iov_len == 0 {
             return &[];
         }
-        // SAFETY: the reference keeps the memory valid, and nobody writes to a sample that was received.
+        // SAFETY: the reference keeps the memory valid, and no code writes to a received sample.
         unsafe { std::slice::from_raw_parts(self.octets.iov_base.cast(), self.octets.iov_len) }
     }
 }
@@ -262,6 +267,6 @@ impl Statuses {
         };
         // SAFETY: the status is valid for a write of its type. A call that fails leaves the zeros.
         let _ = unsafe { dds::dds_get_offered_deadline_missed_status(id, &raw mut missed) };
-        Self { deadlines_missed: change(missed.total_count_change), lost: 0 }
+        Self { deadlines_missed: change(missed.total_count_change), rejected: 0 }
     }
 }
