@@ -117,19 +117,46 @@ fn a_type_that_only_peers_have_passes_with_its_hash() {
 
 #[test]
 fn a_kept_message_reaches_the_bus_and_late_subscribers() {
-    for dds in [Dds::Cyclone, Dds::Fast].into_iter().filter(|dds| dds.is_installed()) {
+    let kinds = [("string", "0", "0"), ("cloud", CLOUD, "0 1000000 intact")];
+    let peers = [Dds::Cyclone, Dds::Fast].into_iter().filter(|dds| dds.is_installed());
+    for (dds, (kind, size, expected)) in peers.flat_map(|dds| kinds.map(|kind| (dds, kind))) {
         let domain = Domain::claim();
         let kept = "reliable transient_local";
         // The talker sends one message before the node exists.
-        let _talker = Peer::start(dds, &domain, &["talker", "string", "rt/map", "0", "0", kept]);
+        let _talker = Peer::start(dds, &domain, &["talker", kind, "rt/map", size, "0", kept]);
         let settings = "subscriptions: [ { from: /map, to: ros/map } ]\n      \
                         publications: [ { from: ros/map, to: /map_copy, qos: { durability: transient_local } } ]";
         let node = node("car", &domain, settings, "");
         eventually("the message is sent", || count(&node.bus(), "ros", "sent") == 1);
-        let mut late = Peer::start(dds, &domain, &["listener", "string", "rt/map_copy", "1", "0", kept]);
-        assert_eq!(late.lines(1), ["0"], "{dds:?}");
+        let mut late = Peer::start(dds, &domain, &["listener", kind, "rt/map_copy", "1", "0", kept]);
+        let line = late.lines(1).concat();
+        assert!(line.starts_with(expected), "{dds:?} {line}");
         assert!(node.stop());
     }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_subscriber_that_is_stuck() {
+    if !Dds::Cyclone.is_installed() {
+        return;
+    }
+    let domain = Domain::claim();
+    let settings = "subscriptions: [ { from: /a, to: ros/a } ]\n      \
+                    publications: [ { from: ros/a, to: /b, qos: { history: keep_all, depth: 4, block_ms: 60000 } } ]";
+    let node = node("car", &domain, settings, "");
+    let bus = node.bus();
+    let mut listener = Peer::start(Dds::Cyclone, &domain, &["listener", "cloud", "rt/b", "100000", "0", RELIABLE]);
+    let _talker = Peer::start(Dds::Cyclone, &domain, &["talker", "cloud", "rt/a", CLOUD, "20", RELIABLE]);
+    listener.lines(3);
+    listener.pause();
+    let messages = || ["published", "sent"].map(|name| count(&bus, "ros", name));
+    eventually("the writer waits", || {
+        let [published, sent] = messages();
+        eventually("more messages arrive", || messages()[0] > published + 10);
+        messages()[1] == sent
+    });
+    assert!(node.stop());
+    check_account(&bus);
 }
 
 #[test]

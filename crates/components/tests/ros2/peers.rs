@@ -139,6 +139,12 @@ impl Peer {
         (0..count).map(|index| next().unwrap_or_else(|_| panic!("only {index} of {count} lines arrive"))).collect()
     }
 
+    /// Suspends the peer, so that it acknowledges nothing.
+    pub(crate) fn pause(&self) {
+        let done = Command::new("kill").args(["-STOP", &self.child.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
     /// Waits for a line of output.
     pub(crate) fn wait_for(&mut self, line: &str) {
         while self.lines(1) != [line] {}

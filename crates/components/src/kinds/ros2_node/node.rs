@@ -66,10 +66,11 @@ pub(super) fn start(settings: &Ros2NodeSettings, context: &mut Context<Ros2Node>
         publications.map(|(index, one)| PublicationState::new(one, &counters, token(index), context)).collect();
     for (index, (state, one)) in publications.iter().zip(&settings.publications).enumerate() {
         let own = (&participant, &waitset, &wake);
-        let publication = Publication::new((index, one, settings), Arc::clone(state), own, context.hop())?;
+        let end = (context.hop(), context.stop());
+        let publication = Publication::new((index, one, settings), Arc::clone(state), own, end)?;
         let input = context.subscribe_untyped(&one.from, Qos::keep_last(one.queue))?;
-        let (stop, runtime) = (context.stop(), tokio::runtime::Handle::current());
-        context.spawn_thread(move || publication.run(&input, stop, &runtime))?;
+        let runtime = tokio::runtime::Handle::current();
+        context.spawn_thread(move || publication.run(&input, &runtime))?;
     }
 
     let node = Node {

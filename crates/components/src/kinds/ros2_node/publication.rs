@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use viaduct_bus::{Hop, MessageFormat, Qos, TypeInfo, UntypedSample, UntypedSubscriber, clock};
@@ -20,7 +21,7 @@ use super::sys::{DdsError, Endpoint, Guard, Participant, Statuses, Waitset, Writ
 use super::{Ros2Node, qos};
 use crate::ros2_type;
 
-/// Time at the end of the component for messages that are left, and for their acknowledgement.
+/// Time at the end of the component for messages that are left, and at the end of a writer for their acknowledgement.
 const FLUSH_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// The part of a publication that the node's thread uses.
@@ -64,6 +65,7 @@ pub(super) struct Publication {
     /// Subscribers that request too much, which were counted as refused.
     too_strict: BTreeSet<u64>,
     hop: Hop,
+    stop: Stop,
     /// `true` if a failure was logged since the last success.
     is_logged: bool,
 }
@@ -83,7 +85,7 @@ struct Open {
     qos: Qos,
 }
 
-/// What a publication waits for.
+/// The event for which a publication waits.
 enum Next {
     Sample(UntypedSample),
     SubscribersChanged,
@@ -151,7 +153,7 @@ impl Publication {
         (index, settings, node): (usize, &PublicationSettings, &Ros2NodeSettings),
         state: Arc<PublicationState>,
         (participant, waitset, guard): (&Arc<Participant>, &Arc<Waitset>, &Arc<Guard>),
-        hop: Hop,
+        (hop, stop): (Hop, Stop),
     ) -> Result<Self, SettingError> {
         let fixed_qos = settings.qos.as_ref().map(|qos| qos.resolve(&format!("publications.{index}.qos")));
         Ok(Self {
@@ -167,12 +169,14 @@ impl Publication {
             refused: BTreeSet::new(),
             too_strict: BTreeSet::new(),
             hop,
+            stop,
             is_logged: false,
         })
     }
 
     /// Sends messages of the bus until the component stops, and those that are left then.
-    pub(super) fn run(mut self, input: &UntypedSubscriber, mut stop: Stop, runtime: &Handle) -> Result<(), Infallible> {
+    pub(super) fn run(mut self, input: &UntypedSubscriber, runtime: &Handle) -> Result<(), Infallible> {
+        let mut stop = self.stop.clone();
         self.refresh();
         loop {
             match runtime.block_on(self.next(input, &mut stop)) {
@@ -197,8 +201,13 @@ impl Publication {
                 self.state.counters.stopped.increment();
             }
         }
+        self.flush_writer(deadline.saturating_duration_since(Instant::now()));
+    }
+
+    /// Waits for the acknowledgement of the messages, which are lost with their writer.
+    fn flush_writer(&self, timeout: Duration) {
         if let Some(open) = &self.open {
-            open.writer.flush(deadline.saturating_duration_since(Instant::now()));
+            open.writer.flush(timeout);
         }
     }
 
@@ -233,11 +242,11 @@ impl Publication {
         if message.len() > self.message_bytes_max {
             return counters.taken_too_long.increment();
         }
-        let Some(open) = &self.open else {
+        if self.open.is_none() {
             self.refresh();
-            return counters.failed.increment();
-        };
-        match open.writer.write(message.chunks()) {
+        }
+        let Some(open) = &self.open else { return counters.failed.increment() };
+        match self.write(open, message.chunks()) {
             Ok(()) => {
                 self.is_logged = false;
                 counters.sent.increment();
@@ -247,6 +256,18 @@ impl Publication {
             Err(error @ WriteError::Dds(_)) => {
                 counters.failed.increment();
                 self.log(&error);
+            }
+        }
+    }
+
+    /// Writes a message. Waits for slow subscribers as the quality of service permits, and not longer than until the component stops.
+    fn write(&self, open: &Open, chunks: &[Bytes]) -> Result<(), WriteError> {
+        let deadline = Instant::now().checked_add(qos::max_blocking_time(&open.qos));
+        loop {
+            let is_over = || self.stop.is_asked() || deadline.is_some_and(|deadline| deadline <= Instant::now());
+            match open.writer.write(chunks) {
+                Err(WriteError::Timeout) if !is_over() => {}
+                result => return result,
             }
         }
     }
@@ -275,6 +296,7 @@ impl Publication {
             return Ok(());
         }
         let qos = self.fixed_qos.unwrap_or_else(|| qos::for_subscribers(requested()));
+        self.flush_writer(FLUSH_TIME_MAX);
         self.close();
         let user_data = hash.as_deref().map(dds::type_hash).unwrap_or_default();
         let names = (self.state.dds_topic.as_str(), type_name.as_str());

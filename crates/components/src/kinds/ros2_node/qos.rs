@@ -1,5 +1,7 @@
 //! Quality of service that fits the discovered peers.
 
+use std::time::Duration;
+
 use viaduct_bus::{Durability, Qos, Reliability};
 
 /// Returns the quality of service with which a subscription receives from all of these publishers: reliable and transient local if all
@@ -29,6 +31,15 @@ pub(super) fn for_subscribers<'a>(requested: impl Iterator<Item = &'a Qos>) -> Q
     qos
 }
 
+/// Returns the time that a writer waits for slow readers.
+#[cfg(feature = "ros2")]
+pub(super) const fn max_blocking_time(qos: &Qos) -> Duration {
+    match qos.reliability {
+        Reliability::Reliable { block } => block,
+        Reliability::BestEffort => Duration::ZERO,
+    }
+}
+
 fn shortest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -39,7 +50,6 @@ fn shortest<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_subscription_requests_what_all_publishers_offer() {

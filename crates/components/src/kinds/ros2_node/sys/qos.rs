@@ -9,6 +9,8 @@ use viaduct_bus::{Durability, History, Liveliness, Qos, Reliability};
 
 /// A time without end.
 const INFINITE: i64 = i64::MAX;
+/// Longest time that one call of a writer waits for slow readers. A publication repeats the call.
+const BLOCK_MAX: Duration = Duration::from_millis(100);
 /// A limit that is not set.
 const UNLIMITED: i32 = dds::DDS_LENGTH_UNLIMITED;
 
@@ -47,7 +49,8 @@ impl NativeQos {
         let qos = Self::new();
         qos.set_user_data(user_data);
         qos.set_history(requested);
-        let (native, block) = (qos.0.as_ptr(), nanoseconds(Some(max_blocking_time(requested))));
+        let block = super::super::qos::max_blocking_time(requested).min(BLOCK_MAX);
+        let (native, block) = (qos.0.as_ptr(), nanoseconds(Some(block)));
         let reliability = match requested.reliability {
             Reliability::BestEffort => dds::dds_reliability_kind_DDS_RELIABILITY_BEST_EFFORT,
             Reliability::Reliable { .. } => dds::dds_reliability_kind_DDS_RELIABILITY_RELIABLE,
@@ -100,14 +103,6 @@ impl Drop for NativeQos {
     fn drop(&mut self) {
         // SAFETY: the pointer came from `dds_create_qos` and is not used afterwards.
         unsafe { dds::dds_delete_qos(self.0.as_ptr()) };
-    }
-}
-
-/// Returns the time that a writer waits for slow readers.
-const fn max_blocking_time(qos: &Qos) -> Duration {
-    match qos.reliability {
-        Reliability::Reliable { block } => block,
-        Reliability::BestEffort => Duration::ZERO,
     }
 }
 
