@@ -31,6 +31,7 @@ test-lap: build  ## Drive a lap in Chromium over a link that loses 5 % (five min
 	cd dashboard && node test/desk-vehicle.mjs --lap --binary ../target/release/viaduct
 
 lint:  ## Check formatting and run clippy, without warnings
+	@scripts/setup toolchain ros2
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --features viaduct-cli/ros2 -- -D warnings
 
