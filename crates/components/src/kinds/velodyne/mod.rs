@@ -63,7 +63,7 @@ pub struct VelodyneSettings {
     pub output: OutputKind,
     /// Format of the messages. A scan is a message of ROS.
     pub format: Format,
-    /// Turns per second, 0.1 to 20. Default: 10.
+    /// Messages per second, 0.1 to 20. At any rate, a message has a turn of 0.1 s with 151 packets. Default: 10.
     #[serde(default = "default_rate_hz")]
     #[schemars(range(min = 0.1, max = 20.0))]
     pub rate_hz: f64,
@@ -87,7 +87,8 @@ pub struct VelodyneSettings {
     #[serde(default = "default_frame_id")]
     pub frame_id: String,
     /// Folder with recorded frames, for `output: cloud`: files `*.bin` of KITTI (x, y, z, intensity as float32) and `*.pcd.bin` of nuScenes
-    /// (with the ring as a fifth number), in the order of their names and again from the first one. A file has at most 32 MiB.
+    /// (with the ring as a fifth number), in the order of their names and again from the first one. A file has at most 32 MiB. Points are as
+    /// in the file: the x axis points forward in files of KITTI, and to the right in files of nuScenes.
     pub replay: Option<PathBuf>,
     /// Offered quality of service. Default: the preset `sensor_data`.
     #[serde(default = "default_qos")]

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `type` | the topic has another type, or one whose definition is not known |
 //! | `malformed` | the message is not one of its type |
-//! | `too_many_packets` | the scan has more than 604 packets, the number of two turns per second |
+//! | `too_many_packets` | the scan has more than 604 packets, twice as many as a turn at the lowest speed of the sensor, 5 turns per second |
 //! | `frame_id` | the name of the coordinate frame has more than 256 octets |
 //! | `no_buffer` | all buffers of the topic are in use |
 //! | `queue_full` | a reliable subscriber had no room |
@@ -56,7 +56,7 @@ use scan::Scan;
 const NEWEST: Qos = Qos::keep_last(1);
 /// Quality of service of the output.
 const OFFERED: Qos = Qos::keep_last(8);
-/// Most packets of a scan: two turns per second.
+/// Most packets of a scan: twice the 302 packets of a turn at the lowest speed of the sensor, 5 turns per second.
 const PACKETS_MAX: usize = 604;
 
 /// Settings of `velodyne_points`.
