@@ -1,4 +1,4 @@
-"""Trains the network on generated scans and writes it as ONNX, with a test vector.
+"""Trains the network on generated scans, and writes its weights (OUTPUT.pt) and the network as ONNX (OUTPUT.onnx).
 
 python train.py DATA OUTPUT [--samples N] [--seed N] [--threads N]
 """

@@ -159,7 +159,7 @@ template <class M, class A> json drive(const Order& order, M message) {
     sleep_until_ns(now_ns() + PROBE_PERIOD_NS);
   }
   sleep_until_ns(now_ns() + 2 * PROBE_PERIOD_NS);
-  Times sent(last), late(last);
+  Times sent(last);
   auto next_ns = now_ns() + order.period_ns;
   for (std::size_t number = 1; number <= last; ++number, next_ns += order.period_ns) {
     set_number(message, number);
