@@ -17,11 +17,11 @@ fn obstacle() -> Option<&'static str> {
     (!built).then_some("`rivals/bin/ros1_bridge` is not built")
 }
 
-/// Runs the cells on one host with few messages. Returns the table and the rows.
-fn run(rivals: &str) -> (String, Vec<Value>) {
+/// Runs the cells over a link with few messages. Returns the table and the rows.
+fn run(link: &str, rivals: &str) -> (String, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("bridge.json");
-    let arguments = ["--link", "host", "--messages", "2", "--rival", "none", "--rivals", rivals, "--json"];
+    let arguments = ["--link", link, "--messages", "2", "--rival", "none", "--rivals", rivals, "--json"];
     let output = bench(&[&arguments[..], &[json.to_str().unwrap()]].concat());
     let (table, progress) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{progress}");
@@ -32,7 +32,7 @@ fn run(rivals: &str) -> (String, Vec<Value>) {
 
 #[test]
 fn without_the_programs_the_floors_and_the_bus_are_measured() {
-    let (table, rows) = run("missing");
+    let (table, rows) = run("host", "missing");
     assert!(table.contains("not measured: the program `missing/bin/ros1_bridge` does not exist"), "{table}");
     for name in ["floor.tcp", "floor.mqtt", "viaduct.total", "paper.interface", "paper.one_way"] {
         assert!(rows.iter().any(|row| row["name"] == name && row["unit"] == "ms"), "{name}: {table}");
@@ -40,6 +40,47 @@ fn without_the_programs_the_floors_and_the_bus_are_measured() {
     let bus = rows.iter().find(|row| row["name"] == "viaduct.total").unwrap();
     assert_eq!((&bus["params"]["from"], &bus["params"]["link"]), (&Value::from("bus"), &Value::from("host")));
     assert_eq!(bus["n"], 2);
+    assert_has_stages(&rows, "vehicle", &["interface_to_detection", "detection", "interface_to_benchmark"]);
+    assert!(rows.iter().any(|row| row["name"] == "viaduct.detector" && row["n"] == 2), "{table}");
+    assert!(table.contains("Table I: stages of the use case") && table.contains("points to boxes"), "{table}");
+}
+
+/// Asserts that the stages of two messages of the use case add up to their total.
+fn assert_has_stages(rows: &[Value], place: &str, stages: &[&str]) {
+    let ours = |row: &&Value| row["params"]["detection_in"] == place && row["params"]["kind"] == "scan";
+    let mean = |row: &Value| row["mean"].as_f64().unwrap();
+    let total = rows.iter().filter(ours).find(|row| row["name"] == "viaduct.usecase").unwrap();
+    assert!(total["n"].as_u64().unwrap() >= 2 && mean(total) > 0.0, "{total}");
+    let found: Vec<&Value> = rows.iter().filter(ours).filter(|row| row["name"] == "viaduct.stage").collect();
+    let names: Vec<&str> = found.iter().map(|row| row["params"]["stage"].as_str().unwrap()).collect();
+    assert_eq!(names, stages);
+    let sum: f64 = found.iter().map(|row| mean(row)).sum();
+    assert!((sum - mean(total)).abs() < 0.01, "{sum} {total}");
+}
+
+#[test]
+fn the_use_case_has_the_stages_of_the_paper() {
+    let allowed = Command::new("unshare").args(["--net", "true"]).output();
+    if !allowed.is_ok_and(|output| output.status.success()) {
+        assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "network namespaces need root");
+        eprintln!("skipped: network namespaces need root");
+        return;
+    }
+    let (_, rows) = run("ethernet", "missing");
+    let stages = [
+        "vehicle_to_interface",
+        "vehicle_interface_out",
+        "vehicle_to_cloud",
+        "cloud_interface_in",
+        "interface_to_detection",
+        "detection",
+        "detection_to_interface",
+        "cloud_interface_out",
+        "cloud_to_vehicle",
+        "vehicle_interface_in",
+        "interface_to_benchmark",
+    ];
+    assert_has_stages(&rows, "cloud", &stages);
 }
 
 #[test]
@@ -49,7 +90,7 @@ fn scans_of_a_ros_node_cross_two_nodes_and_a_broker() {
         return;
     }
     let rivals = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals");
-    let (table, rows) = run(rivals.to_str().unwrap());
+    let (table, rows) = run("host", rivals.to_str().unwrap());
     let has = |name: &str, key: &str, value: &str| {
         rows.iter().any(|row| row["name"] == name && row["params"][key] == value && row["params"]["from"] == "ros1")
     };

@@ -22,6 +22,12 @@ pub(super) enum Method {
     Bus,
     /// One node of Viaduct between two ROS nodes, without a broker.
     InVehicle,
+    /// Two nodes of Viaduct with a lidar, the detection of vehicles in the cloud, and the list of objects back.
+    UseCase,
+    /// The same components in one node.
+    UseCaseInVehicle,
+    /// The detector of vehicles alone.
+    Detector,
     /// mqtt_client, in place of Viaduct's nodes.
     MqttClient,
     /// mqtt_bridge, in place of Viaduct's nodes.
@@ -40,7 +46,9 @@ impl Method {
     /// Returns the name of the system in rows and on the command line.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Ros1 | Self::Bus | Self::InVehicle => "viaduct",
+            Self::Ros1 | Self::Bus | Self::InVehicle | Self::UseCase | Self::UseCaseInVehicle | Self::Detector => {
+                "viaduct"
+            }
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "mqtt_bridge",
             Self::Overlay => "ros1.overlay",
@@ -56,6 +64,9 @@ impl Method {
             Self::Ros1 => "viaduct ros1",
             Self::Bus => "viaduct bus",
             Self::InVehicle => "viaduct in-vehicle",
+            Self::UseCase => "viaduct use case",
+            Self::UseCaseInVehicle => "viaduct use case in-vehicle",
+            Self::Detector => "viaduct detector",
             other => other.name(),
         }
     }
@@ -63,15 +74,20 @@ impl Method {
     /// Returns the origin of the messages, or `None` if it is the bench itself.
     const fn from(self) -> Option<&'static str> {
         match self {
-            Self::Bus => Some("bus"),
-            Self::Tcp | Self::Mqtt => None,
+            Self::Bus | Self::UseCase | Self::UseCaseInVehicle => Some("bus"),
+            Self::Detector | Self::Tcp | Self::Mqtt => None,
             _ => Some("ros1"),
         }
     }
 
     /// Returns `true` if both ends are in ROS.
     pub(super) const fn has_ros(self) -> bool {
-        !matches!(self, Self::Bus | Self::Tcp | Self::Mqtt)
+        !matches!(self, Self::Bus | Self::UseCase | Self::UseCaseInVehicle | Self::Detector | Self::Tcp | Self::Mqtt)
+    }
+
+    /// Returns `true` if the messages are those of a lidar whose points are processed.
+    pub(super) const fn is_use_case(self) -> bool {
+        matches!(self, Self::UseCase | Self::UseCaseInVehicle)
     }
 
     pub(super) const fn is_floor(self) -> bool {
@@ -84,7 +100,7 @@ impl Method {
 
     /// Returns `true` if the messages cross a broker.
     pub(super) const fn has_broker(self) -> bool {
-        !matches!(self, Self::InVehicle | Self::Overlay | Self::Direct | Self::Tcp)
+        matches!(self, Self::Ros1 | Self::Bus | Self::UseCase | Self::MqttClient | Self::MqttBridge | Self::Mqtt)
     }
 
     /// Returns `true` if the cloud's end subscribes to the vehicle's topic.
@@ -94,10 +110,16 @@ impl Method {
 
     const fn encoding(self) -> &'static str {
         match self {
-            Self::Ros1 | Self::Bus => "native",
+            Self::Ros1 | Self::Bus | Self::UseCase => "native",
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "msgpack",
-            Self::InVehicle | Self::Overlay | Self::Direct | Self::Tcp | Self::Mqtt => "none",
+            Self::InVehicle
+            | Self::UseCaseInVehicle
+            | Self::Detector
+            | Self::Overlay
+            | Self::Direct
+            | Self::Tcp
+            | Self::Mqtt => "none",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Distributions, as Figures 4 and 5 of the paper.
 
-use super::case::{Answer, Cell, Kind, Link, Method};
-use super::figures::Figures;
+use super::case::{Answer, Cell, Kind, Link, Method, Setup};
+use super::figures::{Figures, plain};
 use super::outcome::Outcome;
 use crate::report::{Chart, Line};
 use crate::statistics::distribution;
@@ -15,11 +15,23 @@ pub(super) fn charts(figures: &Figures) -> Vec<Chart> {
         for kind in [Kind::Scan, Kind::Cloud] {
             let title = format!("Round trip (Figure 4), {}, {}", kind.name(), link.name());
             let wanted = |cell: &Cell| {
-                cell.setup.link == link && cell.load.kind == kind && cell.load.percent == 100 && cell.setup.qos == 0
+                !cell.setup.method.is_use_case()
+                    && cell.setup.link == link
+                    && cell.load.kind == kind
+                    && cell.load.percent == 100
+                    && cell.setup.qos == 0
             };
             charts.push(chart(figures, title, wanted, Cell::method_label, |outcome| &outcome.round_trip));
         }
     }
+    let use_case = |cell: &Cell| cell.setup.method.is_use_case() && cell.load.percent == 100 && cell.setup.qos == 0;
+    let path = |cell: &Cell| {
+        let Cell { setup: Setup { method, link, .. }, load, .. } = cell;
+        let place = if *method == Method::UseCase { link.name() } else { "in-vehicle" };
+        let name = format!("{}, {place}", load.kind.name());
+        if cell.setup == plain(*method, *link) { name } else { format!("{name}, {}", cell.method_label()) }
+    };
+    charts.push(chart(figures, "Use case, total (Figure 4)".to_owned(), use_case, path, |outcome| &outcome.round_trip));
     let one_way =
         |cell: &Cell| cell.setup.method == Method::Ros1 && cell.setup.qos == 0 && cell.load.kind == Kind::Scan;
     let of_links = |cell: &Cell| one_way(cell) && matches!(cell.load.percent, 0 | 100);
@@ -48,6 +60,7 @@ fn chart(
 fn kind(cell: &Cell) -> &'static str {
     match cell.setup.method {
         Method::Ros1 => "ours",
+        Method::UseCase if cell.setup == plain(Method::UseCase, Link::FiveG) && cell.load.kind == Kind::Scan => "ours",
         method if method.is_floor() => "floor",
         _ => "rival",
     }

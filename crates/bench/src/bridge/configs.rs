@@ -53,8 +53,8 @@ pub(super) fn ros1_node(end: End, setup: &Setup, master: &str, broker: &Broker) 
     write_ros(&mut text, end, master, subscriptions, publications);
     let routes = sent.iter().map(|(topic, _)| (format!("ros/{topic}"), format!("bench/{topic}")));
     let inbound = received.iter().map(|(topic, _)| (format!("bench/{topic}"), format!("ros/{topic}")));
-    write_bridge(&mut text, (end, "up"), setup, broker, ("routes", routes));
-    write_bridge(&mut text, (end, "down"), setup, broker, ("inbound", inbound));
+    write_one_way(&mut text, (end, "up"), setup, broker, ("routes", routes));
+    write_one_way(&mut text, (end, "down"), setup, broker, ("inbound", inbound));
     text
 }
 
@@ -84,9 +84,9 @@ pub(super) fn bus_node(end: End, setup: &Setup, broker: &Broker, octets: usize, 
             text,
             "  lidar: {{ kind: generator, settings: {{ topic: {BUS_TOPIC}, octets: {octets}, rate_hz: {rate_hz} }} }}"
         );
-        write_bridge(&mut text, (end, "up"), setup, broker, ("routes", route()));
+        write_one_way(&mut text, (end, "up"), setup, broker, ("routes", route()));
     } else {
-        write_bridge(&mut text, (end, "down"), setup, broker, ("inbound", route().map(|(from, to)| (to, from))));
+        write_one_way(&mut text, (end, "down"), setup, broker, ("inbound", route().map(|(from, to)| (to, from))));
     }
     text
 }
@@ -105,15 +105,23 @@ fn write_ros(
 }
 
 /// Writes a bridge with the routes of one direction.
-fn write_bridge(
+fn write_one_way(
     text: &mut String,
     (end, part): (End, &str),
     setup: &Setup,
     broker: &Broker,
     (key, routes): (&str, impl Iterator<Item = (String, String)>),
 ) {
+    write_bridge(text, &component(end, part), broker);
+    let compression = if key == "routes" { setup.compression.settings() } else { "" };
+    let more = format!(", encoding: native, qos: {}{compression}", setup.qos);
+    write_pairs(text, key, routes, &more);
+}
+
+/// Writes a bridge without routes.
+pub(super) fn write_bridge(text: &mut String, name: &str, broker: &Broker) {
     let scheme = if broker.certificates.is_some() { "mqtts" } else { "mqtt" };
-    let (name, Broker { host, port, certificates, .. }) = (component(end, part), broker);
+    let Broker { host, port, certificates, .. } = broker;
     let address = format!("{scheme}://{host}:{port}");
     let _ = write!(text, "  {name}:\n    kind: mqtt_bridge\n    settings:\n      broker: \"{address}\"\n");
     if let Some(certificates) = certificates {
@@ -123,13 +131,10 @@ fn write_bridge(
         let (authority, own) = (certificates.authority(), own.unwrap_or_default());
         let _ = writeln!(text, "      tls: {{ ca_file: {authority:?}{own} }}");
     }
-    let compression = if key == "routes" { setup.compression.settings() } else { "" };
-    let more = format!(", encoding: native, qos: {}{compression}", setup.qos);
-    write_pairs(text, key, routes, &more);
 }
 
 /// Writes a list of `{ from, to }`, if it has entries.
-fn write_pairs(text: &mut String, key: &str, pairs: impl Iterator<Item = (String, String)>, more: &str) {
+pub(super) fn write_pairs(text: &mut String, key: &str, pairs: impl Iterator<Item = (String, String)>, more: &str) {
     let entries: Vec<String> =
         pairs.map(|(from, to)| format!("        - {{ from: \"{from}\", to: \"{to}\"{more} }}\n")).collect();
     if !entries.is_empty() {

@@ -96,7 +96,27 @@ impl Figures {
             }
             Method::InVehicle => Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)?),
             Method::Bus => self.floor_ms(&mqtt, load),
-            Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => None,
+            _ => None,
+        }
+    }
+
+    /// Returns the means of the floors of a stage of the use case, or of all stages together. The way between vehicle and cloud is a message
+    /// of plain MQTT, once with the scan or cloud and once empty, each half of the time: both ways count as one figure.
+    pub(super) fn use_case_floor_ms(&self, link: Link, kind: Kind, stage: &str) -> Option<f64> {
+        let mean = |method, link, kind, percent| {
+            let (_, outcome) = self.find(&plain(method, link), kind, percent)?;
+            summary(&outcome.one_way).map(|summary| summary.mean)
+        };
+        let ways = || {
+            let (there, back) = (mean(Method::Mqtt, link, kind, 100)?, mean(Method::Mqtt, link, Kind::Scan, 0)?);
+            Some(there + back)
+        };
+        let detection = || mean(Method::Detector, Link::Host, Kind::Cloud, 100);
+        match stage {
+            "vehicle_to_cloud" | "cloud_to_vehicle" => ways().map(|both| both / 2.0),
+            "detection" => detection(),
+            "total" => Some(ways()? + detection()?),
+            _ => None,
         }
     }
 
@@ -129,7 +149,7 @@ impl Figures {
             if let Some(broker) = &outcome.broker {
                 add(format!("broker: {broker}"));
             }
-            let lost = outcome.sent.saturating_sub(outcome.one_way.len() as u64);
+            let lost = outcome.lost();
             if lost > 0 && outcome.refused.is_none() {
                 add(format!("{}: {lost} of {} messages have not arrived", cell.key(), outcome.sent));
             }

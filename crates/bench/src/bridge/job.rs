@@ -60,8 +60,51 @@ impl Load {
 pub(super) struct NodeJob {
     /// The config of the node.
     pub(super) config: String,
-    /// Topic whose messages the bench receives in this node, and their number, if it is the end of the path.
-    pub(super) watch: Option<(String, usize)>,
+    /// Messages that the bench receives in this node, if it is the end of the path.
+    pub(super) watch: Option<Watch>,
+}
+
+/// Messages of a topic of a node.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Watch {
+    pub(super) topic: String,
+    /// Number of messages.
+    pub(super) count: usize,
+    pub(super) content: Watched,
+}
+
+/// The part of a message that the bench needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Watched {
+    /// Its age.
+    Age,
+    /// The key figures that it has.
+    Trip,
+}
+
+/// Key figures of a message that has come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Trip {
+    /// Number of the message at its source; 0: not known.
+    pub(super) sequence: u64,
+    pub(super) stages_ms: Vec<f64>,
+    pub(super) total_ms: f64,
+}
+
+/// Times of a stage of all messages, in milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct StageTimes {
+    pub(super) name: String,
+    pub(super) ms: Vec<f64>,
+}
+
+/// What the bench has received in a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Received {
+    /// Ages of the messages in nanoseconds.
+    pub(super) ages: Vec<u64>,
+    pub(super) trips: Vec<Trip>,
 }
 
 /// A hop of a node since its start.
@@ -108,8 +151,7 @@ pub(super) enum Reply {
     /// Report of a node.
     Node {
         hops: Vec<HopFigures>,
-        /// Ages of the watched messages in nanoseconds.
-        ages: Vec<u64>,
+        received: Received,
     },
     Error(String),
 }

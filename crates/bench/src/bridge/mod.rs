@@ -6,6 +6,9 @@
 //! | `viaduct`, from ROS 1 | ROS, `ros1_node`, `mqtt_bridge`, broker, `mqtt_bridge`, `ros1_node`, ROS |
 //! | `viaduct`, from the bus | `generator`, `mqtt_bridge`, broker, `mqtt_bridge`, a subscription of the bench |
 //! | `viaduct`, in the vehicle | ROS, `ros1_node`, ROS |
+//! | use case | `velodyne`, `mqtt_bridge`, broker, `mqtt_bridge`, `velodyne_points`, `detector`, and back to `key_figures` |
+//! | use case, in the vehicle | `velodyne`, `velodyne_points`, `detector`, `key_figures` |
+//! | detector | points to boxes, on one thread |
 //! | `mqtt_client`, `mqtt_bridge` | as the first one, with the rival in place of the nodes |
 //! | `ros1.overlay` | the same ends in ROS with one ROS master, connected over the link |
 //! | `floor.ros` | the same ends in ROS without a bridge |
@@ -21,6 +24,7 @@
 //! case.rs      methods, links, messages: a cell;  plan.rs: the cells of a run
 //! network.rs   the link;  daemon.rs: ROS master and broker;  configs.rs: of the bridges;  content.rs: points and packets
 //! job.rs       lines between the programs;  node.rs: the program of a node;  session.rs: the programs of a setup
+//! use_case.rs  the nodes with lidar and detector;  inference.rs: the detector alone
 //! floor.rs     plain sockets;  outcome.rs: result of a cell
 //! paper.rs     published figures;  figures.rs, rows.rs, sections.rs, charts.rs: cells -> report
 //! ```
@@ -33,6 +37,7 @@ mod daemon;
 mod figures;
 mod floor;
 mod folder;
+mod inference;
 mod job;
 mod network;
 mod node;
@@ -42,12 +47,13 @@ mod plan;
 mod rows;
 mod sections;
 mod session;
+mod use_case;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 pub use self::case::Link;
-use self::case::{Answer, Cell, Kind};
+use self::case::{Answer, Cell, Kind, Method};
 use self::content::Content;
 use self::figures::Figures;
 use self::folder::Folder;
@@ -147,9 +153,17 @@ impl Options {
             if !is_open {
                 opened = Some(cell);
             }
-            let has_ros = cell.setup.method.has_ros();
-            let start_ms = if is_open || !has_ros { 100 } else { 1300 };
-            let probes_ms = if has_ros { 900 } else { 0 };
+            let method = cell.setup.method;
+            if method == Method::Detector {
+                return Duration::from_secs(1);
+            }
+            let start_ms = match (is_open, method.has_ros()) {
+                // Its nodes are started for each cell.
+                _ if method.is_use_case() => 600,
+                (false, true) => 1300,
+                _ => 100,
+            };
+            let probes_ms = if method.has_ros() { 900 } else { 0 };
             cell.load.period() * (self.messages(cell) + WARM_UP) + Duration::from_millis(start_ms + probes_ms)
         };
         cells.iter().map(&mut duration).collect()

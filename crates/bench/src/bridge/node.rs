@@ -4,10 +4,11 @@ use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use viaduct_bus::{Qos, Recv, clock};
+use viaduct_bus::{Qos, Recv, UntypedSubscriber, clock};
 use viaduct_node::Node;
 
-use super::job::{HopFigures, NodeJob, Ready, Reply};
+use super::job::{HopFigures, NodeJob, Ready, Received, Reply, Watch, Watched};
+use super::use_case;
 use crate::error::BenchError;
 use crate::nodes::{runtime, start};
 
@@ -33,36 +34,43 @@ fn serve(input: &mut impl BufRead, output: &mut impl Write) -> Result<(), BenchE
     let job: NodeJob = serde_json::from_str(&line).map_err(BenchError::part("cannot read a line of the bench"))?;
     let runtime = runtime()?;
     let node = start("bench.yaml", &job.config, &runtime)?;
-    let ages = job.watch.as_ref().map(|(topic, count)| watch(&node, topic, *count)).transpose()?;
+    let received = job.watch.map(|job| watch(&node, job)).transpose()?;
     let answered = BenchError::system("cannot answer the bench");
     write(output, &Reply::Ready(Ready::default())).map_err(&answered)?;
     let mut lines = input.lines();
     while let Some(Ok(_)) = lines.next() {
         // The thread sends once, or ends with the node.
-        let ages = ages.as_ref().and_then(|ages| ages.recv().ok()).unwrap_or_default();
-        write(output, &Reply::Node { hops: hops(&node), ages }).map_err(&answered)?;
+        let received = received.as_ref().and_then(|received| received.recv().ok()).unwrap_or_default();
+        write(output, &Reply::Node { hops: hops(&node), received }).map_err(&answered)?;
     }
     node.stop();
     Ok(())
 }
 
-/// Receives messages of a topic on a thread of its own. Their ages arrive when all are received or no more arrive.
-fn watch(node: &Node, topic: &str, count: usize) -> Result<Receiver<Vec<u64>>, BenchError> {
-    let opened = node.bus().subscribe_untyped(topic, Qos::keep_last(DEPTH), "bench");
+/// Receives messages of a topic on a thread of its own. They arrive when all are received or no more arrive.
+fn watch(node: &Node, job: Watch) -> Result<Receiver<Received>, BenchError> {
+    let opened = node.bus().subscribe_untyped(&job.topic, Qos::keep_last(DEPTH), "bench");
     let samples = opened.map_err(BenchError::part("cannot subscribe to a topic of a node"))?;
     let (sender, receiver) = sync_channel(1);
     crate::floor::spawn("bench-watch", move || {
-        let mut ages = Vec::with_capacity(count);
-        while ages.len() < count {
-            let Recv::Sample(sample) = samples.recv_timeout(SILENCE) else {
-                if ages.is_empty() { continue } else { break }
-            };
-            ages.push(clock::tai().since(sample.meta().origin).as_nanos() as u64);
-        }
         // The bench may have ended.
-        let _ = sender.send(ages);
+        let _ = sender.send(receive(&samples, &job));
     })?;
     Ok(receiver)
+}
+
+fn receive(samples: &UntypedSubscriber, job: &Watch) -> Received {
+    let mut received = Received::default();
+    let mut count = 0;
+    while count < job.count {
+        let Recv::Sample(sample) = samples.recv_timeout(SILENCE) else { if count == 0 { continue } else { break } };
+        match job.content {
+            Watched::Age => received.ages.push(clock::tai().since(sample.meta().origin).as_nanos() as u64),
+            Watched::Trip => received.trips.extend(sample.typed().ok().as_ref().map(use_case::trip)),
+        }
+        count += 1;
+    }
+    received
 }
 
 fn hops(node: &Node) -> Vec<HopFigures> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::job::{HopFigures, Ready};
+use super::job::{HopFigures, Ready, StageTimes};
 
 /// Samples of a cell. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub(super) struct Outcome {
     pub(super) one_way: Vec<u64>,
     /// Times from the publication of the message until the vehicle's end has the answer.
     pub(super) round_trip: Vec<u64>,
+    /// Stages of the round trips, of the use case only.
+    pub(super) stages: Vec<StageTimes>,
     /// Hops of the nodes of the vehicle and the cloud since their start, if this cell is the only one of its setup.
     pub(super) hops: Option<[Vec<HopFigures>; 2]>,
     /// Packets that a full queue of the emulated link dropped.
@@ -46,6 +48,11 @@ impl Outcome {
         self.sent += other.sent;
         self.one_way.extend(&other.one_way);
         self.round_trip.extend(&other.round_trip);
+        if self.stages.is_empty() {
+            self.stages.clone_from(&other.stages);
+        } else {
+            self.stages.iter_mut().zip(&other.stages).for_each(|(own, other)| own.ms.extend(&other.ms));
+        }
         self.hops = self.hops.take().or_else(|| other.hops.clone());
         self.queue_drops = self.queue_drops.or(other.queue_drops);
         if other.refused.is_none() {
@@ -53,6 +60,16 @@ impl Outcome {
             self.broker = other.broker.clone();
             self.version = other.version.clone();
         }
+    }
+
+    /// Returns the number of messages that have not arrived. The use case has round trips only.
+    pub(super) fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.one_way.len().max(self.round_trip.len()) as u64)
+    }
+
+    /// Returns the times of a stage, if the outcome is one of the use case.
+    pub(super) fn stage_ms(&self, name: &str) -> Option<&[f64]> {
+        self.stages.iter().find(|stage| stage.name == name).map(|stage| &stage.ms[..])
     }
 
     /// Returns a hop of a node: 0 is the vehicle's, 1 the cloud's.

@@ -47,6 +47,8 @@ pub(super) const SIZES: [(&str, u8, Sums); 6] = [
     ("scan", 100, sums(0.6, 38.0)),
     ("cloud", 100, sums(6.1, 140.4)),
 ];
+/// Table IV: means of the object detection, in the order of [`SIZES`].
+pub(super) const DETECTION: [f64; 6] = [0.0, 38.9, 40.3, 42.8, 43.4, 47.6];
 /// Table V: link and share of the scan; mean, median, minimum, maximum and standard deviation of one way.
 pub(super) const ONE_WAY: [(&str, u8, [f64; 5]); 4] = [
     ("5g", 0, [13.6, 12.9, 11.9, 20.2, 1.6]),
@@ -77,6 +79,10 @@ pub(super) fn rows() -> Vec<Row> {
     }
     for (kind, percent, sums) in SIZES {
         rows.extend(of_sums(&json!({ "kind": kind, "percent": percent, "source": "Reiher et al., Table IV" }), sums));
+    }
+    for ((kind, percent, _), mean) in SIZES.iter().zip(DETECTION) {
+        let params = json!({ "kind": kind, "percent": percent, "source": "Reiher et al., Table IV" });
+        rows.push(row("paper.detection", &params, mean));
     }
     for (link, percent, [mean, p50, min, max, sd]) in ONE_WAY {
         let params = json!({ "measure": "one_way", "kind": "scan", "percent": percent, "link": link, "source": "Reiher et al., Table V" });
@@ -116,6 +122,7 @@ mod tests {
             .filter_map(|(_, means)| means[0])
             .sum();
         assert!((interfaces - 0.6).abs() < 1e-9);
+        assert_eq!(STAGES[5].1[0], Some(DETECTION[4]));
         assert_eq!((ENCRYPTION[0].1.interfaces, QOS[0].link, SIZES[4].2.link), (0.6, 38.0, 38.0));
     }
 }

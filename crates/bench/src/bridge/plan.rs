@@ -15,6 +15,8 @@ const FULL_SWEEP_HZ: [u32; 12] = [10, 20, 30, 40, 45, 50, 52, 54, 55, 56, 58, 60
 const COMPRESSIONS: [Compression; 2] = [Compression::Auto, Compression::AutoMillimetre];
 const FULL_COMPRESSIONS: [Compression; 5] =
     [Compression::None, Compression::Zstd, Compression::Planes, Compression::Auto, Compression::AutoMillimetre];
+/// Sizes of the scan in a full run of the use case.
+const FULL_PERCENTS: [u8; 5] = [0, 25, 50, 75, 100];
 /// Rounds of the compared methods in a default run.
 const ROUNDS: u8 = 2;
 
@@ -75,6 +77,11 @@ impl Plan {
         Load { rate_hz: NARROW_RATE_HZ, answer, ..self.cloud() }
     }
 
+    /// Returns the messages of the use case: a simulated sensor does not turn faster than the real one.
+    fn use_case(&self) -> [Load; 2] {
+        [self.scan(100), self.cloud()].map(|load| Load { rate_hz: PAPER_RATE_HZ, ..load })
+    }
+
     /// Returns the cells of a default run, which has four minutes.
     fn essential(&self) -> Vec<Cell> {
         let mut cells = self.comparison();
@@ -87,6 +94,10 @@ impl Plan {
         // Tables I and V. More clouds per second would fill the link.
         let slow_cloud = Load { rate_hz: PAPER_RATE_HZ, ..cloud };
         add(over_5g, &[empty, scan, slow_cloud]);
+        add(plain(Method::UseCase, Link::FiveG), &self.use_case());
+        add(plain(Method::UseCase, Link::Ethernet), &self.use_case());
+        add(plain(Method::UseCaseInVehicle, Link::Host), &self.use_case()[..1]);
+        add(plain(Method::Detector, Link::Host), &[cloud]);
         add(plain(Method::MqttClient, Link::FiveG), &[scan, slow_cloud]);
         add(plain(Method::MqttBridge, Link::FiveG), &[scan]);
         add(plain(Method::Overlay, Link::FiveG), &[scan]);
@@ -155,6 +166,21 @@ impl Plan {
         }
         add(plain(Method::Direct, Link::Host), &loads);
         add(plain(Method::InVehicle, Link::Host), &loads);
+        for link in [Link::Host, Link::Ethernet, Link::FiveG] {
+            let plain = plain(Method::UseCase, link);
+            add(plain, &FULL_PERCENTS.map(|percent| self.scan(percent)));
+            add(plain, &[self.cloud()]);
+            for compression in FULL_COMPRESSIONS {
+                add(Setup { compression, ..plain }, &self.use_case());
+            }
+            for (encryption, qos) in
+                [(Encryption::Tls, 0), (Encryption::MutualTls, 0), (Encryption::None, 1), (Encryption::None, 2)]
+            {
+                add(Setup { encryption, qos, ..plain }, &self.use_case());
+            }
+        }
+        add(plain(Method::UseCaseInVehicle, Link::Host), &self.use_case());
+        add(plain(Method::Detector, Link::Host), &[self.cloud()]);
         for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge] {
             let sweep = FULL_SWEEP_HZ.map(|rate_hz| Load { answer: Answer::Same, rate_hz, ..self.scan(100) });
             add(plain(method, Link::NarrowFiveG), &sweep);

@@ -15,6 +15,14 @@ pub(super) fn rows(figures: &Figures) -> Vec<Row> {
 }
 
 fn of_cell(figures: &Figures, cell: &Cell, outcome: &Outcome) -> Vec<Row> {
+    match cell.setup.method {
+        Method::UseCase | Method::UseCaseInVehicle => return of_use_case(cell, outcome),
+        Method::Detector => {
+            let times = milliseconds(&outcome.one_way);
+            return vec![row("viaduct.detector", &cell.params("inference"), times, outcome.sent)];
+        }
+        _ => {}
+    }
     let is_ours = cell.setup.method.name() == "viaduct";
     let name = |part: &str| {
         if is_ours { format!("viaduct.{part}") } else { cell.setup.method.name().to_owned() }
@@ -35,6 +43,17 @@ fn of_cell(figures: &Figures, cell: &Cell, outcome: &Outcome) -> Vec<Row> {
     rows.extend(
         stages(cell, outcome).iter().map(|stage| of_stage(&with(cell.params("stage"), "stage", stage.name), stage)),
     );
+    rows
+}
+
+/// Returns the rows of the use case: its total, and its stages by the names of the paper.
+fn of_use_case(cell: &Cell, outcome: &Outcome) -> Vec<Row> {
+    let place = if cell.setup.method == Method::UseCase { "cloud" } else { "vehicle" };
+    let params = |measure| with(cell.params(measure), "detection_in", place);
+    let mut rows = vec![row("viaduct.usecase", &params("rtt"), milliseconds(&outcome.round_trip), outcome.sent)];
+    rows.extend(outcome.stages.iter().map(|stage| {
+        row("viaduct.stage", &with(params("stage"), "stage", &stage.name), stage.ms.clone(), outcome.sent)
+    }));
     rows
 }
 

@@ -13,7 +13,8 @@ const CROSSINGS_MS: [(Kind, f64); 2] = [(Kind::Scan, 0.3), (Kind::Cloud, 1.8)];
 const HOST_MS: f64 = 4.0;
 /// Least ratio of the interface time of mqtt_bridge to ours.
 const RATIO_MIN: f64 = 3.0;
-
+/// Limit of the median from points to boxes, in milliseconds.
+const DETECTOR_MS: f64 = 40.0;
 /// Least ratio of the round trip of the cloud over 5G without compression to that with `auto`.
 const COMPRESSION_MIN: f64 = 2.5;
 
@@ -21,10 +22,12 @@ const COMPRESSION_MIN: f64 = 2.5;
 pub(super) fn sections(figures: &Figures) -> Vec<Section> {
     let mut sections = vec![
         compared(figures, Link::Host),
+        use_case(figures),
         stages(figures),
         encryption(figures),
         qos(figures),
         sizes(figures),
+        use_case_sizes(figures),
         one_way(figures),
         compared(figures, Link::FiveG),
         compressions(figures),
@@ -79,7 +82,7 @@ fn compared_cells(figures: &Figures, measured: &(Cell, Outcome), ours: Option<&(
     let pick = |summary: Option<Summary>, pick: fn(&Summary) -> f64| figure(summary.as_ref().map(pick));
     let interface = interface_p50(figures, measured);
     let ratio = ours.and_then(|ours| interface_p50(figures, ours)).zip(interface).map(|(ours, theirs)| theirs / ours);
-    let lost = outcome.sent.saturating_sub(outcome.one_way.len() as u64);
+    let lost = outcome.lost();
     vec![
         cell.setup.method.label().to_owned(),
         cell.load.kind.name().to_owned(),
@@ -96,7 +99,48 @@ fn compared_cells(figures: &Figures, measured: &(Cell, Outcome), ours: Option<&(
     ]
 }
 
-/// Returns the stages of Table I with those that were measured over the emulated 5G link.
+/// Returns Table I: the stages of the use case.
+fn use_case(figures: &Figures) -> Section {
+    let over = |link, kind| figures.find(&plain(Method::UseCase, link), kind, 100);
+    let ours = [
+        over(Link::FiveG, Kind::Scan),
+        over(Link::FiveG, Kind::Cloud),
+        over(Link::Ethernet, Kind::Scan),
+        over(Link::Ethernet, Kind::Cloud),
+        figures.find(&plain(Method::UseCaseInVehicle, Link::Host), Kind::Scan, 100),
+    ];
+    if ours.iter().all(Option::is_none) {
+        return Section::default();
+    }
+    let row = |(stage, published): &(&str, [Option<f64>; 4])| {
+        let measured = ours.map(|cell| stage_mean_ms(&cell?.1, stage));
+        let floor = figures.use_case_floor_ms(Link::FiveG, Kind::Scan, stage);
+        let all = published.iter().copied().chain(measured).chain([floor]);
+        std::iter::once((*stage).to_owned()).chain(all.map(figure)).collect()
+    };
+    Section {
+        title: "Table I: stages of the use case, means in ms".to_owned(),
+        columns: words(&[
+            "stage", "paper mqtt_client", "paper mqtt_bridge", "paper overlay", "paper in-vehicle", "5g scan", "5g cloud", "ethernet scan",
+            "ethernet cloud", "in-vehicle", "floor",
+        ]),
+        words: 1,
+        rows: STAGES.iter().map(row).collect(),
+        about: "ours: a simulated VLP-32C, MQTT without compression, and a neural network on one core; the ways between vehicle and cloud \
+                are the mean of both, as in the paper; scan, in-vehicle: interface_to_detection contains the conversion to points; \
+                floor: that of 5g scan, a message of plain MQTT on each way, and the detector alone"
+            .to_owned(),
+    }
+}
+
+/// Returns the mean of a stage of the use case in milliseconds, or that of all stages together.
+fn stage_mean_ms(outcome: &Outcome, stage: &str) -> Option<f64> {
+    let stage_ms = || Summary::of(outcome.stage_ms(stage)?);
+    let summary = if stage == "total" { summary(&outcome.round_trip) } else { stage_ms() };
+    summary.map(|summary| summary.mean)
+}
+
+/// Returns the interfaces and the link of Table I as they were measured over the emulated 5G link, between ends in ROS.
 fn stages(figures: &Figures) -> Section {
     let [ours, client, bridge, overlay] = [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Overlay]
         .map(|method| figures.find(&plain(method, Link::FiveG), Kind::Scan, 100));
@@ -121,14 +165,13 @@ fn stages(figures: &Figures) -> Section {
     rows.push(cells("one way, vehicle to cloud", [None; 4], all(|outcome| &outcome.one_way)));
     rows.push(cells("round trip without detection", [None; 4], all(|outcome| &outcome.round_trip)));
     Section {
-        title: "Table I: stages over 5G, whole scans, means in ms".to_owned(),
+        title: "Table I from ROS to ROS: stages over 5G without detection, whole scans, means in ms".to_owned(),
         columns: words(&[
             "stage", "paper mqtt_client", "paper mqtt_bridge", "paper overlay", "paper in-vehicle", "ours", "mqtt_client", "mqtt_bridge", "overlay",
         ]),
         words: 1,
         rows,
-        about: "ours by stage: as the nodes report them; this run has no detection, so its round trip is from ROS to ROS with the list \
-                that the cloud returns at once"
+        about: "ours by stage: as the nodes report them; all systems between the same ends in ROS, and the cloud returns a list at once"
             .to_owned(),
     }
 }
@@ -227,6 +270,35 @@ fn sizes(figures: &Figures) -> Section {
     }
 }
 
+/// Crossings of the MQTT interfaces in the use case, and its ways between vehicle and cloud.
+const INTERFACES: [&str; 4] =
+    ["vehicle_interface_out", "cloud_interface_in", "cloud_interface_out", "vehicle_interface_in"];
+const WAYS: [&str; 2] = ["vehicle_to_cloud", "cloud_to_vehicle"];
+
+/// Returns Table IV with the use case, whose sums are those of the paper.
+fn use_case_sizes(figures: &Figures) -> Section {
+    let rows = paper::SIZES.iter().zip(paper::DETECTION).filter_map(|((name, percent, sums), detection)| {
+        let kind = if *name == Kind::Scan.name() { Kind::Scan } else { Kind::Cloud };
+        let (_, outcome) = figures.find(&plain(Method::UseCase, Link::FiveG), kind, *percent)?;
+        let sum = |stages: &[&str]| stages.iter().map(|stage| stage_mean_ms(outcome, stage)).sum::<Option<f64>>();
+        let published = [sums.interfaces, sums.link, detection, sums.interfaces + sums.link + detection].map(Some);
+        let [interfaces, ways, detection] = [sum(&INTERFACES), sum(&WAYS), sum(&["detection"])];
+        let all = [interfaces, ways, detection].iter().copied().sum();
+        let figures = published.into_iter().chain([interfaces, ways, detection, all]).map(figure);
+        Some([(*name).to_owned(), format!("{percent} %")].into_iter().chain(figures).collect())
+    });
+    Section {
+        title: "Table IV with detection: size and type of the data over 5G, means in ms".to_owned(),
+        columns: words(&[
+            "type", "size", "paper interfaces", "paper link", "paper detection", "paper sum", "ours interfaces", "ours link", "ours detection",
+            "ours sum",
+        ]),
+        words: 2,
+        rows: rows.collect(),
+        about: "interfaces: four crossings; link: both ways; the other stages are not in the sum; the paper measured 0 % with QoS 1".to_owned(),
+    }
+}
+
 /// Returns Table V with the links of this run.
 fn one_way(figures: &Figures) -> Section {
     let mut rows = Vec::new();
@@ -301,7 +373,7 @@ fn compression_cells(figures: &Figures, path: (Link, Answer), compression: Compr
         compression.name().to_owned(),
         cell.load.rate_hz.to_string(),
         outcome.sent.to_string(),
-        outcome.sent.saturating_sub(outcome.one_way.len() as u64).to_string(),
+        outcome.lost().to_string(),
         pick(there, |summary| summary.p50),
         pick(there, |summary| summary.p99),
         pick(back, |summary| summary.p50),
@@ -388,6 +460,11 @@ fn bounds(figures: &Figures) -> Section {
             let (target, ratio) = (format!("at least {RATIO_MIN}"), theirs / ours);
             bound("interface of mqtt_bridge over ours", kind.name(), target, ratio, ratio >= RATIO_MIN);
         }
+    }
+    let detector = figures.find(&host(Method::Detector), Kind::Cloud, 100);
+    if let Some(median) = detector.and_then(|(_, outcome)| p50(&outcome.one_way)) {
+        let target = format!("at most {DETECTOR_MS} ms");
+        bound("detector: points to boxes on one thread, median", "cloud", target, median, median <= DETECTOR_MS);
     }
     let cloud = figures.find(&host(Method::Ros1), Kind::Cloud, 100);
     if let Some(median) = cloud.and_then(|(_, outcome)| p50(&outcome.one_way)) {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use viaduct_components::link::End;
 
-use super::case::{Cell, Load, Method, Setup};
+use super::case::{Cell, Kind, Load, Method, Setup};
 use super::content::Content;
 use super::daemon::{Broker, Master};
 use super::folder::Folder;
-use super::job::{EndJob, NodeJob, Ready, Reply, WARM_UP, ready, reply, unexpected};
+use super::job::{EndJob, NodeJob, Ready, Received, Reply, WARM_UP, Watch, Watched, ready, reply, unexpected};
 use super::network::Network;
 use super::outcome::Outcome;
-use super::{NODE_COMMAND, Options, configs, floor};
+use super::{NODE_COMMAND, Options, configs, floor, inference, use_case};
 use crate::process::Process;
 
 /// Time limit for a program to be ready, and for the probes of a job.
@@ -95,9 +95,9 @@ impl<'a> Session<'a> {
 
     fn start_bridges(&mut self) -> Result<(), String> {
         let ends: &[End] = match self.setup.method {
-            Method::Bus | Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => &[],
             Method::InVehicle => &[End::A],
             Method::Ros1 | Method::MqttClient | Method::MqttBridge => &[End::A, End::B],
+            _ => &[],
         };
         for end in ends {
             let (bridge, version) = self.start_bridge(*end)?;
@@ -111,9 +111,6 @@ impl<'a> Session<'a> {
         let broker = || self.broker.as_ref().ok_or_else(|| "there is no broker".to_owned());
         let master = self.master(end)?;
         match self.setup.method {
-            Method::Bus | Method::Overlay | Method::Direct | Method::Tcp | Method::Mqtt => {
-                Err("the method has no bridge".to_owned())
-            }
             Method::Ros1 => {
                 self.start_node(end, configs::ros1_node(end, &self.setup, &master.address(), broker()?), None)
             }
@@ -127,6 +124,7 @@ impl<'a> Session<'a> {
                 command.arg(self.rival("bin/mqtt_bridge/run.py")?);
                 self.start_rival(command, end, broker()?)
             }
+            _ => Err("the method has no bridge".to_owned()),
         }
     }
 
@@ -139,7 +137,7 @@ impl<'a> Session<'a> {
         Ok((process, ready))
     }
 
-    fn start_node(&self, end: End, config: String, watch: Option<(String, usize)>) -> Result<(Process, Ready), String> {
+    fn start_node(&self, end: End, config: String, watch: Option<Watch>) -> Result<(Process, Ready), String> {
         let mut command = self.network_command(end, self.options.program()?)?;
         command.args(NODE_COMMAND);
         let mut process = Process::spawn(&mut command)?;
@@ -180,6 +178,8 @@ impl<'a> Session<'a> {
         let before = self.network.queue_drops();
         let mut outcome = match self.setup.method {
             Method::Bus => self.measure_bus(load, messages)?,
+            Method::UseCase | Method::UseCaseInVehicle => self.measure_use_case(load, messages)?,
+            Method::Detector => measure_detector(content, messages)?,
             Method::Tcp | Method::Mqtt => self.measure_floor(load, messages)?,
             method => {
                 let path = content.path(load.kind);
@@ -234,22 +234,44 @@ impl<'a> Session<'a> {
         let broker = self.broker.as_ref().ok_or("there is no broker")?;
         let all = (WARM_UP + messages) as usize;
         let config = |end| configs::bus_node(end, &self.setup, broker, load.octets(), load.rate_hz);
-        let watch = Some((configs::BUS_TOPIC.to_owned(), all));
+        let watch = Some(Watch { topic: configs::BUS_TOPIC.to_owned(), count: all, content: Watched::Age });
         let (mut cloud, _) = self.start_node(End::B, config(End::B), watch)?;
         let (mut vehicle, _) = self.start_node(End::A, config(End::A), None)?;
-        let timeout = READY_TIMEOUT + Duration::from_secs(1) * (WARM_UP + messages) / load.rate_hz.max(1);
-        let (cloud_hops, ages) = report(&mut cloud, timeout)?;
+        let timeout = READY_TIMEOUT + load.period() * (WARM_UP + messages);
+        let (cloud_hops, Received { ages, .. }) = report(&mut cloud, timeout)?;
         let (vehicle_hops, _) = report(&mut vehicle, READY_TIMEOUT)?;
         let one_way = ages.into_iter().skip(WARM_UP as usize).collect();
         Ok(Outcome { sent: messages.into(), one_way, hops: Some([vehicle_hops, cloud_hops]), ..Outcome::default() })
     }
+
+    /// Measures the key figures of the use case. Its nodes end with this measurement.
+    fn measure_use_case(&self, load: &Load, messages: u32) -> Result<Outcome, String> {
+        let count = (WARM_UP + messages) as usize;
+        let watch = Some(Watch { topic: use_case::TRIPS.to_owned(), count, content: Watched::Trip });
+        let config = |end, broker: &Broker| use_case::node(end, &self.setup, load, broker);
+        let (own, _cloud) = match &self.broker {
+            Some(broker) => (config(End::A, broker), Some(self.start_node(End::B, config(End::B, broker), None)?)),
+            None => (use_case::in_vehicle_node(load), None),
+        };
+        let (mut vehicle, _) = self.start_node(End::A, own, watch)?;
+        let timeout = READY_TIMEOUT + load.period() * (WARM_UP + messages) * 2;
+        let (_, received) = report(&mut vehicle, timeout)?;
+        Ok(use_case::outcome(&received.trips, messages, self.broker.is_none()))
+    }
 }
 
-/// Asks a node for its report: hops and ages of watched messages.
-fn report(node: &mut Process, timeout: Duration) -> Result<(Vec<super::job::HopFigures>, Vec<u64>), String> {
+/// Measures the detector with the points of the bench.
+fn measure_detector(content: &Content, messages: u32) -> Result<Outcome, String> {
+    let points =
+        std::fs::read(content.path(Kind::Cloud)).map_err(|cause| format!("cannot read the points: {cause}"))?;
+    Ok(Outcome { sent: messages.into(), one_way: inference::measure(&points, messages)?, ..Outcome::default() })
+}
+
+/// Asks a node for its report: hops and watched messages.
+fn report(node: &mut Process, timeout: Duration) -> Result<(Vec<super::job::HopFigures>, Received), String> {
     node.send(&"report")?;
     match reply(node, timeout)? {
-        Reply::Node { hops, ages } => Ok((hops, ages)),
+        Reply::Node { hops, received } => Ok((hops, received)),
         other => Err(unexpected(&other)),
     }
 }
