@@ -26,7 +26,9 @@ pub(super) fn cells(options: &Options) -> Vec<Cell> {
     let mut cells: Vec<Cell> = if options.all { plan.full() } else { plan.essential() };
     cells.retain(|cell| {
         let Setup { method, link, .. } = cell.setup;
-        let is_wanted_link = options.links.as_ref().is_none_or(|links| links.contains(&link) || method.is_floor());
+        // The floor of the use case is the detector.
+        let is_for_all_links = method.is_floor() || method == Method::Detector;
+        let is_wanted_link = options.links.as_ref().is_none_or(|links| links.contains(&link) || is_for_all_links);
         let named = |names: &Vec<String>| names.iter().any(|name| name == method.name());
         is_wanted_link && (!method.is_rival() || options.only.as_ref().is_none_or(named))
     });
@@ -222,7 +224,8 @@ mod tests {
         let options =
             Options { links: Some(vec![Link::Ethernet]), only: Some(vec!["mqtt_client".into()]), ..Options::full() };
         let cells = cells(&options);
-        let others = cells.iter().filter(|cell| !cell.setup.method.is_floor());
+        let is_floor = |method: Method| method.is_floor() || method == Method::Detector;
+        let others = cells.iter().filter(|cell| !is_floor(cell.setup.method));
         assert!(
             others.clone().all(|cell| cell.setup.link == Link::Ethernet && cell.setup.method != Method::MqttBridge)
         );
