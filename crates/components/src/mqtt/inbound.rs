@@ -124,8 +124,11 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
 }
 
 fn check_to(route: &InboundRouteSettings) -> Result<(), String> {
-    if route.encoding.sample_format().is_some() && route.to.contains(['{', '}']) {
-        return Destination::parse(&route.to, "node", "component").map(|_| ());
+    if route.to.contains(['{', '}']) {
+        return match route.encoding.sample_format() {
+            Some(_) => Destination::parse(&route.to, "node", "component").map(|_| ()),
+            None => Err("placeholders are allowed only with `encoding: native` or `encoding: mqtt_client`".to_owned()),
+        };
     }
     topic::check_name(&route.to).map_err(|error| error.to_string())
 }
@@ -641,6 +644,10 @@ mod tests {
             (
                 InboundRouteSettings { to: "its/*".into(), ..route("v/in/+", None) },
                 "`inbound.0.to`: `its/*` is not a topic name",
+            ),
+            (
+                InboundRouteSettings { to: "v/{topic}".into(), ..route("v/in/+", None) },
+                "`inbound.0.to`: placeholders are allowed only with `encoding: native` or",
             ),
             (
                 InboundRouteSettings { message: Some("cat".into()), ..route("v/in/+", None) },
