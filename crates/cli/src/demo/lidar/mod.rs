@@ -46,13 +46,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     seconds: Option<u64>,
     /// Port of the map with the live figures on 127.0.0.1.
-    #[arg(long, default_value_t = 8080)]
+    #[arg(long, default_value_t = 8091)]
     port: u16,
     /// First of the two TCP ports on 127.0.0.1: that of the link, then that of the broker.
     #[arg(long, default_value_t = 1892)]
     mqtt_port: u16,
     /// First of the three ports of the nodes' HTTP endpoints on 127.0.0.1: cloud, link, vehicle.
-    #[arg(long, default_value_t = 9490)]
+    #[arg(long, default_value_t = 9493)]
     node_port: u16,
     /// Port of the UDP multicast group of the vehicle's station.
     #[arg(long, default_value_t = 8953)]
