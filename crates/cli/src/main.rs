@@ -50,8 +50,8 @@ enum Command {
     Check(check::Arguments),
     /// Make a node file from a config file of mqtt_client or mqtt_bridge.
     ///
-    /// Each parameter that a node has not, or has in another form, is listed with its line on standard error. The node file is checked
-    /// like with `viaduct check --offline`.
+    /// Each parameter that a node does not have, or has in another form, is listed with its line on standard error. The node file is
+    /// checked as by `viaduct check --offline`.
     Import(import::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
