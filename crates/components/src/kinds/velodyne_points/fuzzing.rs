@@ -13,6 +13,8 @@ use viaduct_ros::msg::{Dialect, Schema, TypeName};
 use super::scan::Scan;
 use crate::kinds::ros_converter::conversion::encoding;
 
+static CONVERTER: LazyLock<Converter> = LazyLock::new(Converter::default);
+
 /// The contents of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Contents {
@@ -30,7 +32,6 @@ pub fn scans(octets: &[u8]) -> [Option<Contents>; 2] {
 }
 
 fn convert(scan: &Scan) -> Contents {
-    static CONVERTER: LazyLock<Converter> = LazyLock::new(Converter::default);
     let mut buffer = vec![0; octets_max(1)];
     let packets = scan.packets.iter();
     let points = packets.filter_map(|(start_s, octets)| Some((start_s, Packet::parse(octets).ok()?)));
@@ -41,6 +42,8 @@ fn convert(scan: &Scan) -> Contents {
 /// Returns scans of two packets of ROS 1 and ROS 2.
 #[must_use]
 pub fn seeds() -> Vec<Vec<u8>> {
+    // Its tables are not an allocation of the decoder.
+    LazyLock::force(&CONVERTER);
     let packet = serde_json::json!({ "data": packet() });
     let text = serde_json::json!({ "header": { "frame_id": "lidar" }, "packets": [packet, packet] });
     let seed = |dialect| {
