@@ -88,10 +88,14 @@ impl Scene {
         Builder::new(Rng::new(seed), style).build()
     }
 
-    /// Returns the scene with a sensor that stands still, while the traffic of the street moves on.
+    /// Returns the scene with a sensor that stands still in a queue, while the traffic of the other lanes moves on.
     #[must_use]
-    pub const fn with_standing_sensor(mut self) -> Self {
-        self.sensor_velocity = 0.0;
+    pub fn with_standing_sensor(mut self) -> Self {
+        // The vehicles of its lane have its velocity. They would drive through it.
+        let queued = std::mem::take(&mut self.sensor_velocity);
+        let of_solids = self.solids.iter_mut().map(|solid| &mut solid.velocity);
+        let velocities = of_solids.chain(self.vehicles.iter_mut().map(|vehicle| &mut vehicle.velocity));
+        velocities.filter(|velocity| (**velocity - queued).abs() < f32::EPSILON).for_each(|velocity| *velocity = 0.0);
         self
     }
 
@@ -134,6 +138,7 @@ impl Scene {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::geometry::Rectangle;
 
     fn scan(scene: &Scene, time_s: f32) -> Scan {
         Caster::new(Sensor::vlp32c()).cast(scene, time_s, &mut Rng::new(1))
@@ -173,10 +178,29 @@ mod tests {
     /// The size of the cloud in the case study of mqtt_client.
     #[test]
     fn a_street_has_enough_returns_for_the_cloud_of_the_paper_at_any_time() {
-        let scene = Scene::generate(1, Style::Street);
-        for second in 0..30 {
-            let returns = scan(&scene, second as f32).returns();
-            assert!(returns >= 49_016, "{returns} at {second} s");
+        let scene = || Scene::generate(1, Style::Street);
+        for scene in [scene(), scene().with_standing_sensor()] {
+            for second in 0..30 {
+                let returns = scan(&scene, second as f32).returns();
+                assert!(returns >= 49_016, "{returns} at {second} s");
+            }
+        }
+    }
+
+    #[test]
+    fn no_vehicle_drives_through_the_sensor() {
+        let own = Rectangle { x: 0.0, y: 0.0, length: 4.8, width: 1.8, yaw: 0.0 };
+        for seed in 1..4 {
+            let driving = Scene::generate(seed, Style::Street);
+            let standing = Scene::generate(seed, Style::Street).with_standing_sensor();
+            let start = scan(&driving, 0.0);
+            for scene in [driving, standing] {
+                for tenth in 0..600 {
+                    let vehicles = scene.truth(tenth as f32 / 10.0, &start);
+                    let hit = vehicles.iter().find(|vehicle| vehicle.extent.base.touches(&own));
+                    assert!(hit.is_none(), "{hit:?} after {tenth} tenths of a second");
+                }
+            }
         }
     }
 
