@@ -94,7 +94,7 @@ fn write_sensor(text: &mut String, Load { kind, percent, rate_hz, .. }: &Load) {
     };
     let _ = writeln!(
         text,
-        "  velodyne: {{ kind: velodyne, settings: {{ topic: {}, output: {output}, format: ros1, rate_hz: {rate_hz}, share: {percent} }} }}",
+        "  velodyne: {{ kind: velodyne, settings: {{ topic: {}, output: {output}, format: ros1, drives: false, rate_hz: {rate_hz}, share: {percent} }} }}",
         topic(*kind)
     );
 }

@@ -70,8 +70,8 @@ pub struct VelodyneSettings {
     /// Number that determines the street and the noise of the sensor. Default: 1.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// `false` if the vehicle with the sensor stands still, as in the case study of mqtt_client; otherwise it drives along the street at
-    /// 8 m/s. Default: `true`.
+    /// `false` if the vehicle with the sensor stands still, as in the case study of mqtt_client, and the others in its lane, too; otherwise it
+    /// drives along the street at 8 m/s. Default: `true`.
     #[serde(default = "default_drives")]
     pub drives: bool,
     /// Most returns of a turn, 1 to 57984. Randomly chosen returns beyond are removed. Default: 49016, a cloud of 1.08 MB.
