@@ -173,7 +173,9 @@ fn recorded_frames_are_published_in_the_order_of_their_names() {
         let cloud = next(&clouds).typed::<PointCloud>().unwrap();
         seen.push((cloud.point_stride, cloud.fields.len(), cloud.data.to_vec()));
     }
-    let (first, second) = ((16, 4, kitti), (20, 5, nuscenes));
+    // The y axis of nuScenes points forward.
+    let turned = frame(&[2.0, -1.0, 3.0, 9.0, 31.0].repeat(2));
+    let (first, second) = ((16, 4, kitti), (20, 5, turned));
     let expected = if seen[0].0 == 16 { [&first, &second, &first] } else { [&second, &first, &second] };
     assert_eq!(seen.iter().collect::<Vec<_>>(), expected);
 }

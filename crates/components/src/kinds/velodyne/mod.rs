@@ -87,8 +87,8 @@ pub struct VelodyneSettings {
     #[serde(default = "default_frame_id")]
     pub frame_id: String,
     /// Folder with recorded frames, for `output: cloud`: files `*.bin` of KITTI (x, y, z, intensity as float32) and `*.pcd.bin` of nuScenes
-    /// (with the ring as a fifth number), in the order of their names and again from the first one. A file has at most 32 MiB. Points are as
-    /// in the file: the x axis points forward in files of KITTI, and to the right in files of nuScenes.
+    /// (with the ring as a fifth number), in the order of their names and again from the first one. A file has at most 32 MiB. Points
+    /// of nuScenes, whose y axis points forward, are turned, so that the x axis does.
     pub replay: Option<PathBuf>,
     /// Offered quality of service. Default: the preset `sensor_data`.
     #[serde(default = "default_qos")]

@@ -150,13 +150,27 @@ impl Replay {
         if length > FILE_OCTETS_MAX {
             return Err(wrong(format!("{length} octets; at most {FILE_OCTETS_MAX} are allowed")));
         }
-        let octets = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
+        let mut octets = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
         if !octets.len().is_multiple_of(layout.stride()) {
             let problem =
                 format!("{} octets are not a multiple of {}, the size of a point", octets.len(), layout.stride());
             return Err(wrong(problem));
         }
+        if *layout == Layout::NuScenes {
+            turn_to_front(&mut octets, layout.stride());
+        }
         Ok(Frame::Points(octets.into(), *layout))
+    }
+}
+
+/// Turns points whose y axis points forward and whose x axis points to the right, so that x points forward and y to the left.
+fn turn_to_front(points: &mut [u8], stride: usize) {
+    for point in points.chunks_exact_mut(stride) {
+        if let [x, y, ..] = point.as_chunks_mut::<4>().0 {
+            let to_the_right = f32::from_le_bytes(*x);
+            *x = *y;
+            *y = (-to_the_right).to_le_bytes();
+        }
     }
 }
 
