@@ -32,6 +32,12 @@ impl Box3 {
             && (z - self.z).abs() <= self.height / 2.0
     }
 
+    /// Returns `true` if all values are finite.
+    fn is_finite(&self) -> bool {
+        let Rectangle { x, y, length, width, yaw } = self.base;
+        [x, y, length, width, yaw, self.z, self.height].iter().all(|value| value.is_finite())
+    }
+
     /// Returns the distance of the centre from the sensor along the ground.
     #[must_use]
     pub fn distance(&self) -> f32 {
@@ -126,7 +132,7 @@ const COVERED_MAX: f32 = 0.5;
 /// Returns the vehicles in the output of the network with at least a score of `threshold` (0 to 1), the best first.
 ///
 /// A vehicle is a cell whose score is the largest among its neighbours. Of two boxes that overlap, the one with the lower score is
-/// dropped. An output of another size than [`OUTPUT_VALUES`] has no vehicles.
+/// dropped. A box with a value that is not finite is no vehicle. An output of another size than [`OUTPUT_VALUES`] has no vehicles.
 #[must_use]
 pub fn decode(output: &[f32], threshold: f32) -> Vec<Detection> {
     let plane = OUTPUT_CELLS * OUTPUT_CELLS;
@@ -141,7 +147,7 @@ pub fn decode(output: &[f32], threshold: f32) -> Vec<Detection> {
     for (cell, score) in peaks {
         let value = |channel: usize| values.get(channel * plane + cell).copied().unwrap_or(0.0);
         let extent = extent(cell, value);
-        if !kept.iter().any(|other| conflicts(&other.extent.base, &extent.base)) {
+        if extent.is_finite() && !kept.iter().any(|other| conflicts(&other.extent.base, &extent.base)) {
             kept.push(Detection { extent, score });
         }
     }
@@ -233,6 +239,11 @@ mod tests {
         assert_eq!(decode(&output(&[(40, 40, 1.0)]), 0.73).len(), 1);
         assert!(decode(&[1.0; 10], 0.1).is_empty());
         assert!(decode(&vec![f32::NAN; OUTPUT_VALUES], 0.1).is_empty());
+        for value in [f32::NAN, f32::INFINITY] {
+            let mut output = output(&[(40, 40, 1.0), (60, 60, 1.0)]);
+            output[OUTPUT_CELLS * OUTPUT_CELLS + 40 * OUTPUT_CELLS + 40] = value;
+            assert_eq!(decode(&output, 0.5).len(), 1, "the other box");
+        }
     }
 
     #[test]
