@@ -85,12 +85,10 @@ fn lists_of_vehicles_come_back_and_each_scan_is_accounted_for() {
         line.split_whitespace().last().unwrap().parse::<u64>().unwrap()
     };
     assert!(row("sent") >= row("came back") && row("came back") >= 10, "{printed}");
-    let lost: u64 = printed
-        .lines()
-        .filter(|line| line.starts_with("lost, "))
-        .map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap())
-        .sum();
-    assert_eq!(row("sent"), row("came back") + lost + row("on their way"), "{printed}");
+    assert!(row("on their way") <= 2, "{printed}");
+    // Before the first state of the vehicle has arrived, objects have no position.
+    let is_unexpected = |line: &&str| line.starts_with("lost, ") && !line.contains("no_position");
+    assert_eq!(printed.lines().find(is_unexpected), None, "{printed}");
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl Totals {
 
     /// Returns `true` if each scan has come back, was counted as lost, or can still be on its way.
     pub(super) fn is_settled(&self) -> bool {
-        self.under_way() <= UNDER_WAY_MAX
+        (0..=UNDER_WAY_MAX).contains(&self.under_way())
     }
 
     pub(super) fn table(&self) -> String {

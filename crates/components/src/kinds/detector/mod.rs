@@ -48,6 +48,7 @@ use viaduct_units::Now;
 
 use super::its_station::PlaceSettings;
 use super::ros_converter::Format;
+use crate::rate_limiter::RateLimiter;
 use cloud::Reader;
 use network::Network;
 use output::Output;
@@ -161,6 +162,8 @@ pub struct Detector {
     reader: Option<(Arc<TypeInfo>, Result<Reader, Failure>)>,
     output: Output,
     own: OwnVehicle,
+    /// Rate limit of the log lines about failures of the network.
+    failures: RateLimiter,
     counters: Counters,
 }
 
@@ -234,7 +237,16 @@ impl Component for Detector {
             dropped: Failure::ALL.map(|failure| context.counter_for("dropped", failure.reason())),
         };
         let component = context.name().to_owned();
-        Ok(Self { settings, component, network, reader: None, output, own: OwnVehicle::default(), counters })
+        Ok(Self {
+            settings,
+            component,
+            network,
+            reader: None,
+            output,
+            own: OwnVehicle::default(),
+            failures: RateLimiter::new(1),
+            counters,
+        })
     }
 }
 
@@ -274,7 +286,9 @@ impl Detector {
         let DetectorSettings { sensor_height_m, threshold, .. } = self.settings;
         let vehicles =
             self.network.detect(cloud.points()?, sensor_height_m as f32, threshold as f32).map_err(|error| {
-                tracing::warn!(component = %self.component, %error, "the network failed");
+                if let Some(count) = self.failures.admit(now.mono) {
+                    tracing::warn!(component = %self.component, count, %error, "the network failed");
+                }
                 Failure::Network
             })?;
         self.output.publish(sample.meta(), &cloud, &vehicles, place)?;
