@@ -8,6 +8,10 @@ use crate::statistics::distribution;
 
 /// Number of points of a curve, without its tail.
 const POINTS: usize = 300;
+/// Class of the curve of a chart that stands out.
+const OURS: &str = "ours";
+/// Class of curves that have a colour of their own.
+const OTHER: &str = "rival";
 
 pub(super) fn charts(figures: &Figures) -> Vec<Chart> {
     let mut charts = Vec::new();
@@ -53,15 +57,20 @@ fn chart(
         let is_shown = cell.load.answer == Answer::List && wanted(cell) && !micros.is_empty();
         is_shown.then(|| Line { name: name(cell), kind: kind(cell).to_owned(), points: distribution(&micros, POINTS) })
     };
-    Chart { title, unit: "us".to_owned(), lines: figures.measured().filter_map(line).collect() }
+    let mut lines: Vec<Line> = figures.measured().filter_map(line).collect();
+    // Curves of one colour could not be told apart.
+    for variant in lines.iter_mut().filter(|line| line.kind == OURS).skip(1) {
+        variant.kind = OTHER.to_owned();
+    }
+    Chart { title, unit: "us".to_owned(), lines }
 }
 
-/// Returns the class of a curve. Only one curve of a chart stands out.
+/// Returns the class of a curve.
 fn kind(cell: &Cell) -> &'static str {
     match cell.setup.method {
-        Method::Ros1 => "ours",
-        Method::UseCase if cell.setup == plain(Method::UseCase, Link::FiveG) && cell.load.kind == Kind::Scan => "ours",
+        Method::Ros1 => OURS,
+        Method::UseCase if cell.setup == plain(Method::UseCase, Link::FiveG) && cell.load.kind == Kind::Scan => OURS,
         method if method.is_floor() => "floor",
-        _ => "rival",
+        _ => OTHER,
     }
 }
