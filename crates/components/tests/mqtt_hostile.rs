@@ -602,7 +602,7 @@ fn each_format() -> [(TypeInfo, Bytes); 7] {
         (ros1, Bytes::from_static(b"\x02\0\0\0hi")),
         (number, Bytes::from_static(b"\x07\0\0\0")),
         (
-            TypeInfo::foreign(MessageFormat::Ros2, "std_msgs/String", string),
+            TypeInfo::foreign(MessageFormat::Ros2, "std_msgs/msg/String", string),
             Bytes::from_static(b"\0\x01\0\0\x03\0\0\0hi\0"),
         ),
         (TypeInfo::foreign(MessageFormat::Json, "text", Bytes::new()), Bytes::from_static(b"{}")),
