@@ -7,6 +7,7 @@
 mod position;
 mod quantity;
 mod random;
+pub mod retransmission;
 mod station;
 mod time;
 
