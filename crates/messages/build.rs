@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 18] = [
+const FILES: [&str; 19] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
@@ -19,6 +19,7 @@ const FILES: [&str; 18] = [
     "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",
     "viaduct/perception/perceived_objects.proto",
+    "viaduct/robot/robot.proto",
     "viaduct/teleop/driving.proto",
     "viaduct/vehicle/camera_budget.proto",
     "viaduct/vehicle/drive_command.proto",

@@ -50,6 +50,8 @@ messages!(
     viaduct::its::EventRequest,
     viaduct::its::LocalDynamicMap,
     viaduct::perception::PerceivedObjects,
+    viaduct::robot::BatteryState,
+    viaduct::robot::RobotCommand,
     viaduct::teleop::DrivingEvent,
     viaduct::teleop::DrivingState,
     viaduct::teleop::RequestAnswer,

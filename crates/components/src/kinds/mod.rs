@@ -10,6 +10,7 @@ pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
+pub mod robot;
 pub mod ros1_node;
 pub mod ros2_node;
 pub mod ros_converter;
@@ -69,6 +70,11 @@ pub static KINDS: &[Kind] = &[
         "mqtt_probe",
         "Subscribes to an MQTT broker and measures the latency of messages.",
         "{ broker: \"mqtt://127.0.0.1:1883\" }",
+    ),
+    Kind::of::<robot::Robot>(
+        "robot",
+        "A simulated delivery robot: publishes its position and its battery, and obeys commands to go, stop and charge.",
+        "topic: robot/pose",
     ),
     Kind::of::<ros1_node::Ros1Node>(
         "ros1_node",

@@ -208,7 +208,7 @@ impl AbilitySettings {
 }
 
 impl StartSettings {
-    fn check(&self) -> Result<(), SettingError> {
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
         match self {
             Self::Road(place) => in_range("start.road.distance_m", place.distance_m, 0.0, f64::MAX),
             Self::Point(point) => {
@@ -220,7 +220,7 @@ impl StartSettings {
     }
 
     /// Returns the position of the front bumper and the heading.
-    fn resolve(&self) -> Result<(Position, Degrees), SettingError> {
+    pub(crate) fn resolve(&self) -> Result<(Position, Degrees), SettingError> {
         match self {
             Self::Point(point) => {
                 Ok((Position::new(point.latitude_deg, point.longitude_deg), Degrees(point.heading_deg)))
@@ -246,7 +246,7 @@ impl RoadPlace {
     }
 }
 
-fn in_range(key: &str, value: f64, least: f64, most: f64) -> Result<(), SettingError> {
+pub(crate) fn in_range(key: &str, value: f64, least: f64, most: f64) -> Result<(), SettingError> {
     if (least..=most).contains(&value) {
         return Ok(());
     }
