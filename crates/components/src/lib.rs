@@ -15,6 +15,7 @@
 
 pub mod capture;
 mod counter_mirror;
+mod machine_counters;
 mod encoding;
 pub mod figures;
 mod frame_segment;

@@ -3,6 +3,7 @@
 pub(crate) mod ethernet;
 mod frame_socket;
 pub mod secure;
+mod socket_counters;
 mod sys;
 pub(crate) mod timer;
 pub(crate) mod udp;
@@ -12,6 +13,7 @@ use viaduct_node::SettingError;
 
 pub use ethernet::{EthernetSettings, open as open_ethernet};
 pub use frame_socket::{FrameSocket, SocketFrame};
+pub(crate) use socket_counters::socket_counters;
 pub use udp::{UdpMulticastSettings, open as open_udp_multicast};
 
 pub(crate) const fn default_receive_buffer() -> usize {

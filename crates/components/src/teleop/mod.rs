@@ -1,6 +1,5 @@
 //! Modules for both ends of a remote drive: the datagram link, pictures, the event log.
 
-mod counters;
 pub(crate) mod event_log;
 pub(crate) mod link;
 pub(crate) mod periodic;
@@ -12,8 +11,6 @@ use sha2::{Digest as _, Sha256};
 use viaduct_bus::Gauge;
 use viaduct_node::SettingError;
 use viaduct_teleop::driving::OperatorId;
-
-pub(crate) use counters::MachineCounters;
 
 /// Returns the identifier of the operator with the given name: the first eight octets of the SHA-256 hash of the name.
 pub(crate) fn operator_id(name: &str) -> OperatorId {

@@ -11,7 +11,8 @@ use super::mailbox::MailboxCounters;
 use super::messages::Report;
 use super::session::{Close, CommandRefusal};
 use super::settings::CameraDescription;
-use crate::teleop::{MachineCounters, milliseconds, set_gauge};
+use crate::machine_counters::MachineCounters;
+use crate::teleop::{milliseconds, set_gauge};
 
 /// Counters of the owner of the machine.
 pub(super) struct Counters {

@@ -9,7 +9,8 @@ use viaduct_teleop::frames::{FrameLoss, SenderDropReason};
 use viaduct_teleop::vehicle::FlowDropReason;
 
 use super::TeleopVehicle;
-use crate::teleop::{MachineCounters, milliseconds, set_gauge};
+use crate::machine_counters::MachineCounters;
+use crate::teleop::{milliseconds, set_gauge};
 
 /// Counters that mirror the machine, and gauges.
 pub(super) struct Counters {

@@ -13,9 +13,10 @@ use viaduct_bus::{Counter, clock};
 use viaduct_node::{Context, StartError};
 use viaduct_units::Mono;
 
+use crate::machine_counters::MachineCounters;
 use crate::net::secure::{Role, SealError};
+use crate::net::socket_counters;
 use crate::net::udp_socket::{Received, UdpSettings, UdpSocket, UnsentReason};
-use crate::teleop::MachineCounters;
 use plain::Peer;
 use sealed::Sealed;
 pub(crate) use security::Security;
@@ -230,24 +231,4 @@ impl DatagramLink {
             sealed.sync_counters();
         }
     }
-}
-
-fn socket_counters<C: Send + 'static>(context: &Context<C>) -> MachineCounters<UdpSocket> {
-    MachineCounters::new(context, |totals| {
-        totals.one("datagrams_sent", |socket: &UdpSocket| socket.counters().sent);
-        totals.one("datagram_octets_sent", |socket| socket.counters().sent_octets);
-        totals.one("datagrams_received", |socket| socket.counters().received);
-        totals.one("datagram_octets_received", |socket| socket.counters().received_octets);
-        totals.each("datagrams_unsent", &UnsentReason::ALL, UnsentReason::label, |socket, reason| {
-            socket.counters().unsent(reason)
-        });
-        totals.each(
-            "datagrams_dropped",
-            &["too_long"],
-            |reason| reason,
-            |socket, _| socket.counters().received_too_long,
-        );
-        totals.each("datagrams_dropped", &["kernel"], |reason| reason, |socket, _| socket.counters().kernel_drops);
-        totals.one("delivery_errors", |socket| socket.counters().reported_errors);
-    })
 }

@@ -7,12 +7,12 @@ use viaduct_bus::{Gauge, clock};
 use viaduct_node::{Context, StartError};
 use viaduct_units::Mono;
 
+use crate::machine_counters::MachineCounters;
 use crate::net::secure::{
     Credentials, DropReason, Endpoint, Event, PeerId, Role, SealError, SystemRandom, Timing, limits::OVERHEAD_OCTETS,
 };
 use crate::net::udp_socket::UdpSocket;
 use crate::rate_limiter::RateLimiter;
-use crate::teleop::MachineCounters;
 
 /// Memory that is allocated for sealed datagrams at once.
 const CHUNK_OCTETS: usize = 64 << 10;
