@@ -1,0 +1,217 @@
+//! Bodies of requests and responses in blocks (RFC 7959, 2.5 and 2.4).
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use viaduct_units::Mono;
+
+use super::Exchange;
+use crate::blocks::{JoinError, Joined, cut};
+use crate::budget::Share;
+use crate::codec::{Block, BlockSize, Code, OptionNumber};
+use crate::message::Inbound;
+use crate::shared::Core;
+use crate::{Request, Response};
+
+/// Identity of a request of a peer without its blocks: a hash of the method and the options that are part of a cache key
+/// (RFC 7959, 2.4; RFC 9175, 3.3), and of the body of a FETCH.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key(u64);
+
+impl Key {
+    pub(super) fn of(message: &Inbound) -> Self {
+        let mut hash = Fnv::new().add(&[message.code.octet()]);
+        for (number, value) in message.options.iter() {
+            let per_block = matches!(number, OptionNumber::BLOCK1 | OptionNumber::BLOCK2 | OptionNumber::OBSERVE);
+            if per_block || number.is_no_cache_key() || number == OptionNumber::ETAG {
+                continue;
+            }
+            hash = hash.add(&number.0.to_be_bytes()).add(&value.len().to_be_bytes()).add(value);
+        }
+        if message.code == Code::FETCH && !message.options.contains(OptionNumber::BLOCK1) {
+            hash = hash.add(&message.payload);
+        }
+        Self(hash.0)
+    }
+}
+
+/// The hash FNV-1a.
+struct Fnv(u64);
+
+impl Fnv {
+    const fn new() -> Self {
+        Self(0xCBF2_9CE4_8422_2325)
+    }
+
+    fn add(self, octets: &[u8]) -> Self {
+        Self(octets.iter().fold(self.0, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x0100_0000_01B3)))
+    }
+}
+
+/// Bodies of requests of which the first blocks have arrived, the latest one last.
+#[derive(Debug, Default)]
+pub(super) struct Uploads(VecDeque<Upload>);
+
+#[derive(Debug)]
+struct Upload {
+    key: Key,
+    body: Joined,
+    expires: Mono,
+}
+
+impl Uploads {
+    /// Joins a block. Returns the body if the block is the last one, or the answer to the block.
+    pub(super) fn join(
+        &mut self,
+        core: &Core,
+        expires: Mono,
+        key: Key,
+        block: Block,
+        request: &Request,
+    ) -> Result<Bytes, Response> {
+        let limit = core.settings.limits.body_octets;
+        let claimed = request.options.uint(OptionNumber::SIZE1).map_or(0, |size| size as usize);
+        let before = self.0.iter().position(|upload| upload.key == key).and_then(|index| self.0.remove(index));
+        let mut upload =
+            if block.number == 0 { self.begin(core, key, expires) } else { before.ok_or_else(|| incomplete(block))? };
+        if claimed > limit {
+            return Err(too_large(limit, block));
+        }
+        match upload.body.join(block, &request.payload) {
+            Ok(true) => Ok(upload.body.finish()),
+            Ok(false) => {
+                upload.expires = expires;
+                self.0.push_back(upload);
+                Err(proceed(core, block))
+            }
+            Err(JoinError::Gap) => {
+                self.0.push_back(upload);
+                Err(incomplete(block))
+            }
+            Err(JoinError::Size) => Err(Response::new(Code::BAD_REQUEST)),
+            Err(JoinError::TooLarge) => Err(too_large(limit, block)),
+            Err(JoinError::Exhausted) => Err(exhausted()),
+        }
+    }
+
+    fn begin(&mut self, core: &Core, key: Key, expires: Mono) -> Upload {
+        let limits = &core.settings.limits;
+        while self.0.len() >= limits.bodies_per_peer.max(1) {
+            self.0.pop_front();
+        }
+        let body = Joined::new(&core.bodies, limits.body_octets);
+        Upload { key, body, expires }
+    }
+
+    pub(super) fn expire(&mut self, now: Mono) {
+        self.0.retain(|upload| upload.expires > now);
+    }
+}
+
+/// Returns the answer to a block that is not the last one. It asks for smaller blocks if the settings do.
+fn proceed(core: &Core, block: Block) -> Response {
+    let size = if block.size == BlockSize::BERT { block.size } else { block.size.min(core.settings.block_size) };
+    let block = Block { size, ..block };
+    Response::new(Code::CONTINUE).with_uint(OptionNumber::BLOCK1, block.value())
+}
+
+fn exhausted() -> Response {
+    Response::new(Code::SERVICE_UNAVAILABLE).with_max_age(10)
+}
+
+fn incomplete(block: Block) -> Response {
+    let block = Block { more: false, ..block };
+    Response::new(Code::REQUEST_ENTITY_INCOMPLETE).with_uint(OptionNumber::BLOCK1, block.value())
+}
+
+fn too_large(limit: usize, block: Block) -> Response {
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    let block = Block { more: false, ..block };
+    Response::new(Code::REQUEST_ENTITY_TOO_LARGE)
+        .with_uint(OptionNumber::SIZE1, limit)
+        .with_uint(OptionNumber::BLOCK1, block.value())
+}
+
+/// Bodies of responses, from which the further blocks are served, the latest one last.
+#[derive(Debug, Default)]
+pub(super) struct Bodies(VecDeque<Body>);
+
+#[derive(Debug)]
+struct Body {
+    key: Key,
+    response: Response,
+    expires: Mono,
+    _share: Share,
+}
+
+impl Bodies {
+    /// Reduces a response to the block that the request asks for, or to the first block, and stores its body. Returns
+    /// `true` if the body was stored.
+    pub(super) fn first_block(
+        &mut self,
+        core: &Core,
+        expires: Mono,
+        key: Key,
+        asked: Option<Block>,
+        response: &mut Response,
+    ) -> bool {
+        let block = asked.unwrap_or(Block { number: 0, more: false, size: core.settings.block_size });
+        let fits = response.payload.len() <= block.size.octets() && block.number == 0;
+        if (fits && asked.is_none()) || response.options.contains(OptionNumber::BLOCK2) {
+            return false;
+        }
+        if !response.options.contains(OptionNumber::ETAG) && !fits {
+            response
+                .options
+                .add(OptionNumber::ETAG, Bytes::copy_from_slice(&Fnv::new().add(&response.payload).0.to_be_bytes()));
+        }
+        let stored = !fits && self.store(core, expires, key, response);
+        if !reduce(response, block) {
+            *response = Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block");
+        }
+        stored
+    }
+
+    fn store(&mut self, core: &Core, expires: Mono, key: Key, response: &Response) -> bool {
+        self.0.retain(|body| body.key != key);
+        while self.0.len() >= core.settings.limits.bodies_per_peer.max(1) {
+            self.0.pop_front();
+        }
+        let Some(share) = core.bodies.take(response.payload.len()) else { return false };
+        self.0.push_back(Body { key, response: response.clone(), expires, _share: share });
+        true
+    }
+
+    /// Returns a block after the first one, or `None` if the request asks for another one or the body is not stored.
+    pub(super) fn further_block(&mut self, core: &Core, now: Mono, exchange: &Exchange) -> Option<Response> {
+        let block = exchange.block2.filter(|block| block.number > 0)?;
+        let Some(body) = self.0.iter_mut().find(|body| body.key == exchange.key) else {
+            let safe = matches!(exchange.method, Code::GET | Code::FETCH);
+            return (!safe).then(|| Response::new(Code::REQUEST_ENTITY_INCOMPLETE));
+        };
+        body.expires = now.plus(core.settings.limits.body_lifetime);
+        let mut response = body.response.clone();
+        if !reduce(&mut response, block) {
+            return Some(Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block"));
+        }
+        Some(response)
+    }
+
+    pub(super) fn expire(&mut self, now: Mono) {
+        self.0.retain(|body| body.expires > now);
+    }
+}
+
+/// Reduces a response to a block. Returns `false` if its body ends before the block.
+fn reduce(response: &mut Response, block: Block) -> bool {
+    let octets = response.payload.len();
+    let Some((block, payload)) = cut(&response.payload, block.number, block.size, block.size.octets()) else {
+        return false;
+    };
+    response.options.add_uint(OptionNumber::BLOCK2, block.value());
+    if block.number == 0 {
+        response.options.add_uint(OptionNumber::SIZE2, u32::try_from(octets).unwrap_or(u32::MAX));
+    }
+    response.payload = payload;
+    true
+}

@@ -1,0 +1,224 @@
+//! Requests of one peer and their answers (RFC 7252, 5.2 and 5.4).
+
+mod blocks;
+mod observe;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use viaduct_units::Mono;
+
+use crate::codec::{Block, Code, OptionNumber, Token};
+use crate::link_format;
+use crate::message::Inbound;
+use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
+use crate::timers::Timers;
+use crate::{DropReason, Event, ExchangeId, Options, Request, Response};
+use blocks::{Bodies, Key, Uploads};
+use observe::Observers;
+
+/// Requests that wait for answers of the owner, bodies in blocks, and observers.
+#[derive(Debug)]
+pub(crate) struct Server {
+    peer: SocketAddr,
+    /// Number of the next exchange or observation.
+    next: u32,
+    exchanges: BTreeMap<u32, Exchange>,
+    uploads: Uploads,
+    bodies: Bodies,
+    observers: Observers,
+    /// Times at which bodies may have expired.
+    timers: Timers<()>,
+}
+
+/// A request without its answer.
+#[derive(Debug)]
+struct Exchange {
+    origin: Origin,
+    token: Token,
+    method: Code,
+    /// Identity of the resource, for further blocks of the response.
+    key: Key,
+    /// Last block of the request, which the response repeats.
+    block1: Option<Block>,
+    /// Block of the response that the client asks for.
+    block2: Option<Block>,
+    /// Representations that the client has.
+    etags: Vec<Bytes>,
+    /// Observation that the client asks for.
+    observe: Option<u32>,
+    /// Classes of responses that the client does not want (RFC 7967), bit 1 for 2.xx, 3 for 4.xx, 4 for 5.xx.
+    suppressed: u32,
+}
+
+impl Server {
+    pub(crate) fn new(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            next: 0,
+            exchanges: BTreeMap::new(),
+            uploads: Uploads::default(),
+            bodies: Bodies::default(),
+            observers: Observers::new(peer),
+            timers: Timers::default(),
+        }
+    }
+
+    pub(crate) fn handle_request(&mut self, core: &mut Core, now: Mono, origin: Origin, message: Inbound) {
+        let mut exchange = Exchange::new(core, origin, &message);
+        if let Some(refusal) = refusal(core, &message.options) {
+            exchange.reply(core, refusal);
+            return;
+        }
+        let mut request = Request {
+            method: message.code,
+            options: message.options,
+            payload: message.payload,
+            confirmable: origin.confirmable,
+        };
+        match self.join(core, now, &exchange, &mut request) {
+            Ok(()) => {}
+            Err(answer) => {
+                exchange.reply(core, answer);
+                return;
+            }
+        }
+        if let Some(response) = self.bodies.further_block(core, now, &exchange) {
+            exchange.reply(core, response);
+            return;
+        }
+        self.deliver(core, now, exchange, request);
+    }
+
+    /// Joins a block of a request. Returns the answer to the block if it is not the last one.
+    fn join(&mut self, core: &mut Core, now: Mono, exchange: &Exchange, request: &mut Request) -> Result<(), Response> {
+        let Some(block) = exchange.block1 else { return Ok(()) };
+        let at = now.plus(core.settings.limits.body_lifetime);
+        self.timers.set(at, ());
+        request.payload = self.uploads.join(core, at, exchange.key, block, request)?;
+        request.options.remove(OptionNumber::BLOCK1);
+        Ok(())
+    }
+
+    /// Passes a request with its whole body to the owner, or answers it if it is for `/.well-known/core`.
+    fn deliver(&mut self, core: &mut Core, now: Mono, mut exchange: Exchange, request: Request) {
+        if self.exchanges.len() >= core.settings.limits.exchanges_per_peer {
+            core.drop_one(DropReason::Exchanges);
+            exchange.reply(core, Response::new(Code::SERVICE_UNAVAILABLE).with_max_age(1));
+            return;
+        }
+        let observe = self.observe(core, &mut exchange, &request);
+        let number = self.take_number();
+        let listed = (!core.resources.is_empty()).then(|| link_format::answer(&core.resources, &request)).flatten();
+        self.exchanges.insert(number, exchange);
+        match listed {
+            Some(response) => self.respond(core, now, number, response, false),
+            None => {
+                core.events.push_back(Event::Request { id: ExchangeId { peer: self.peer, number }, request, observe })
+            }
+        }
+    }
+
+    /// Answers a request. `observed` begins the observation that the request asks for.
+    pub(crate) fn respond(&mut self, core: &mut Core, now: Mono, number: u32, response: Response, observed: bool) {
+        let Some(mut exchange) = self.exchanges.remove(&number) else {
+            core.drop_one(DropReason::UnknownExchange);
+            return;
+        };
+        let mut response = validated(&exchange, response);
+        if let Some(number) = exchange.observe.take() {
+            if observed && response.code.is_success() {
+                self.observers.register(core, now, number, &exchange, &mut response);
+            } else {
+                self.observers.cancel(core, exchange.token);
+            }
+        }
+        let at = now.plus(core.settings.limits.body_lifetime);
+        if self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response) {
+            self.timers.set(at, ());
+        }
+        exchange.reply(core, response);
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Mono> {
+        self.timers.next()
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Mono) {
+        let mut due = false;
+        while self.timers.take_due(now).is_some() {
+            due = true;
+        }
+        if due {
+            self.uploads.expire(now);
+            self.bodies.expire(now);
+        }
+    }
+
+    fn take_number(&mut self) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        number
+    }
+}
+
+impl Exchange {
+    fn new(core: &Core, origin: Origin, message: &Inbound) -> Self {
+        let block = |number| message.options.get(number).and_then(|value| Block::decode(value));
+        let longest = core.settings.block_size;
+        Self {
+            origin,
+            token: message.token,
+            method: message.code,
+            key: Key::of(message),
+            block1: block(OptionNumber::BLOCK1),
+            block2: block(OptionNumber::BLOCK2).map(|block| Block { size: block.size.min(longest), ..block }),
+            etags: message.options.all(OptionNumber::ETAG).cloned().collect(),
+            observe: None,
+            suppressed: message.options.uint(OptionNumber::NO_RESPONSE).unwrap_or(0),
+        }
+    }
+
+    /// Sends the answer to the request.
+    fn reply(&mut self, core: &mut Core, mut response: Response) {
+        if let Some(block) = self.block1.filter(|_| !response.options.contains(OptionNumber::BLOCK1)) {
+            response.options.add_uint(OptionNumber::BLOCK1, block.value());
+        }
+        let suppressed = self.suppressed >> (response.code.class().saturating_sub(1)) & 1 == 1;
+        // An empty acknowledgement remains of a suppressed response to a confirmable request.
+        let outgoing = Outgoing {
+            purpose: Purpose::Response,
+            route: Route::Reply(self.origin),
+            code: if suppressed { Code::EMPTY } else { response.code },
+            token: if suppressed { Token::EMPTY } else { self.token },
+            options: if suppressed { Options::new() } else { response.options },
+            payload: if suppressed { Bytes::new() } else { response.payload },
+        };
+        core.outgoing.push_back(outgoing);
+    }
+}
+
+/// Returns the answer to a request with options that cannot be processed, or `None`.
+fn refusal(core: &Core, options: &Options) -> Option<Response> {
+    if let Some(number) = super::unrecognised(options) {
+        return Some(Response::diagnostic(Code::BAD_OPTION, &format!("{number:?}")));
+    }
+    let proxied = options.contains(OptionNumber::PROXY_URI) || options.contains(OptionNumber::PROXY_SCHEME);
+    (proxied && !core.settings.proxy).then(|| Response::new(Code::PROXYING_NOT_SUPPORTED))
+}
+
+/// Replaces a response by `2.03 Valid` if the client has the representation already (RFC 7252, 5.6.2).
+fn validated(exchange: &Exchange, response: Response) -> Response {
+    let known = response.options.get(OptionNumber::ETAG).is_some_and(|etag| exchange.etags.contains(etag));
+    if !known || response.code != Code::CONTENT || !matches!(exchange.method, Code::GET | Code::FETCH) {
+        return response;
+    }
+    let mut valid = Response::new(Code::VALID);
+    for number in [OptionNumber::ETAG, OptionNumber::MAX_AGE] {
+        if let Some(value) = response.options.get(number) {
+            valid.options.add(number, value.clone());
+        }
+    }
+    valid
+}
