@@ -95,6 +95,79 @@ impl Router {
     }
 }
 
+/// A client inside the process: it has no socket, and its messages need no acknowledgement.
+pub struct InsideClient {
+    router: Router,
+    name: String,
+    receivers: LaneReceivers,
+    _disconnected: oneshot::Receiver<TakeoverNotice>,
+}
+
+impl Router {
+    /// Adds a client. `name` distinguishes it from the other clients inside the process.
+    pub fn client<'a>(&'a self, name: &str) -> BoxFuture<'a, InsideClient> {
+        // No client with a socket can have it, because a text of MQTT contains no NUL.
+        let name = format!("\0{name}");
+        Box::pin(async move {
+            let (lanes, receivers) = DeliveryLanes::channel(CLIENT_LANE_MESSAGES_MAX);
+            let (disconnect, disconnected) = oneshot::channel();
+            self.0.register_client(name.clone(), lanes, self.0.queue_handle(&name), disconnect).await;
+            InsideClient { router: self.clone(), name, receivers, _disconnected: disconnected }
+        })
+    }
+}
+
+impl InsideClient {
+    /// Delivers a message to every subscriber whose filter matches, also to this client. Waits for slow subscribers until
+    /// `deadline`.
+    pub fn publish<'a>(&'a self, packet: &'a PublishPacket, deadline: Instant) -> BoxFuture<'a, ()> {
+        Box::pin(self.router.0.route_message_with_deadline(packet, Some(&self.name), deadline))
+    }
+
+    /// Subscribes to a filter. Returns the retained messages of its topics.
+    ///
+    /// Messages for the filter have the subscription identifier `number`.
+    ///
+    /// # Errors
+    /// Returns an error if the router rejects the filter.
+    pub fn subscribe(
+        &self,
+        filter: String,
+        qos: QoS,
+        number: u32,
+    ) -> BoxFuture<'_, Result<Vec<PublishPacket>, MqttError>> {
+        Box::pin(async move {
+            let request = SubscriptionRequest::new(&self.name, filter.clone(), qos).with_subscription_id(Some(number));
+            self.router.0.subscribe(request).await?;
+            Ok(self.router.0.get_retained_messages(&filter).await)
+        })
+    }
+
+    /// Ends a subscription.
+    pub fn unsubscribe<'a>(&'a self, filter: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move { _ = self.router.0.unsubscribe(&self.name, filter, None).await })
+    }
+
+    /// Waits for the next message. Returns `None` if the broker has ended. Cancelling the wait loses nothing.
+    pub async fn next(&mut self) -> Option<PublishPacket> {
+        self.receivers.recv().await.map(|message| message.publish)
+    }
+
+    /// Returns the next message, or `None` if none is waiting.
+    pub fn try_next(&mut self) -> Option<PublishPacket> {
+        self.receivers.try_recv().ok().map(|message| message.publish)
+    }
+
+    /// Removes the client with its subscriptions.
+    pub fn close(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move { self.router.0.unregister_client(&self.name).await })
+    }
+}
+
+/// Messages of each quality of service that can wait for an [`InsideClient`]. The broker delays clients that publish more, and drops
+/// messages of QoS 0.
+const CLIENT_LANE_MESSAGES_MAX: usize = 1 << 14;
+
 /// Identifier of the subscription inside the process. No client can have it, because a text of MQTT contains no NUL.
 const INSIDE: &str = "\0inside";
 

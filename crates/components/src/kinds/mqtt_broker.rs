@@ -47,6 +47,7 @@ use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
 use crate::mqtt::compression::Compression;
 use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
+use crate::mqtt::local;
 use crate::mqtt::message::Message;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 
@@ -330,6 +331,7 @@ impl Component for MqttBroker {
         let totals = CounterMirror::new(TOTALS, |(name, _)| context.counter(name));
         context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
         let task = Task {
+            listen: settings.listen,
             router: engine.router(),
             inputs: Inputs::open(settings.routes, context)?,
             inbound,
@@ -550,6 +552,8 @@ impl InboundRoutes {
 
 /// The task of the component: runs the broker and passes the samples of the routes to it.
 struct Task {
+    /// Address on which the broker listens.
+    listen: SocketAddr,
     router: Router,
     inputs: Inputs,
     inbound: Option<InboundRoutes>,
@@ -579,6 +583,7 @@ impl Task {
         engine.spawn(&mut running);
         // The broker ignores a shutdown before it is ready. An error means that it has ended, which is handled below.
         let _ = ready.wait_for(|ready| *ready).await;
+        let _registration = local::register(self.listen, self.router.clone());
         loop {
             tokio::select! {
                 biased;

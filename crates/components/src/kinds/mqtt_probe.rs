@@ -24,9 +24,8 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use crate::mqtt::check_readable;
 use crate::mqtt::client::tls::{self, TlsSettings};
 use crate::mqtt::client::{
-    Application, Client, ConnectParams, Outbox, OutboxSettings, ReconnectSettings, Version, credentials,
+    Application, Client, ConnectParams, Outbox, OutboxSettings, Reception, ReconnectSettings, Version, credentials,
 };
-use crate::mqtt::message::Message;
 use crate::mqtt::{hops, subscription};
 
 /// Keep alive. The client pings the broker at half of it.
@@ -173,7 +172,7 @@ impl Application for Probe {
         match item {}
     }
 
-    fn connected(&mut self) {}
+    fn connected(&mut self, _: bool) {}
 
     fn subscribe(&self, packet_id: u16) -> Option<SubscribePacket> {
         let options = SubscriptionOptions {
@@ -185,7 +184,7 @@ impl Application for Probe {
         Some(SubscribePacket::new(packet_id).add_filter_with_options(filter))
     }
 
-    fn subscribed(&self, codes: &[SubAckReasonCode]) {
+    fn subscribed(&mut self, codes: &[SubAckReasonCode]) {
         match codes.iter().find_map(|code| subscription::refusal(*code)) {
             None => self.subscribed.increment(),
             Some(reason) => {
@@ -200,11 +199,11 @@ impl Application for Probe {
         }
     }
 
-    fn receive(&self, packet: &PublishPacket) -> Option<Message> {
+    fn receive(&mut self, packet: &PublishPacket) -> Reception {
         let now = clock::tai();
         // With MQTT 3.1.1, a client cannot exclude retained messages when it subscribes.
         if packet.retain {
-            return None;
+            return Reception::Done(None);
         }
         self.received.increment();
         match hops::of(|name| packet.properties.get_user_property_value(name)) {
@@ -212,7 +211,7 @@ impl Application for Probe {
             Some(Err(_)) => self.malformed_hops.increment(),
             Some(Ok(arrived)) => self.hop.mark_received(arrived.meta, now, arrived.clock()),
         }
-        None
+        Reception::Done(None)
     }
 
     fn refuse_long(&self, topic: &str) {

@@ -23,6 +23,7 @@ use super::hops::{self, Arrived};
 use super::message::{Message, Target};
 use super::native::Header;
 use super::queue::{PATTERNS_MAX, Permit};
+use super::receipt::Receipt;
 use super::route::Template;
 use super::samples::{Destination, Received, SampleOutput};
 use super::typed::{InboundType, Sink};
@@ -583,6 +584,7 @@ impl InboundRoute {
             correlation,
             properties: Vec::new(),
             permit: Permit::default(),
+            receipt: Receipt::default(),
         })
     }
 }

@@ -11,6 +11,7 @@ use viaduct_units::Tai;
 use super::hops;
 use super::native::Property;
 use super::queue::Permit;
+use super::receipt::Receipt;
 use crate::encoding::Encoding;
 
 /// Destination of messages.
@@ -42,6 +43,8 @@ pub(crate) struct Message {
     pub(crate) properties: Vec<Property>,
     #[expect(dead_code, reason = "it counts while the message exists")]
     pub(crate) permit: Permit,
+    /// Reports whether the message was published.
+    pub(crate) receipt: Receipt,
 }
 
 impl Message {
@@ -74,6 +77,7 @@ impl Message {
             correlation: Bytes::new(),
             properties: Vec::new(),
             permit: Permit::default(),
+            receipt: Receipt::default(),
         }
     }
 }

@@ -23,6 +23,7 @@ use super::dialect::DialectSetting;
 use super::message::{Message, Target};
 use super::native::{self, Property, Sequence};
 use super::queue::{self, Admission, Filter, Permit, Permits, QueuePolicy};
+use super::receipt::Receipt;
 use super::samples::{self, ANNOUNCE_PERIOD};
 use super::{answer, check_qos};
 use crate::encoding::{EncodeError, Encoder, Encoding};
@@ -608,6 +609,7 @@ impl Inputs {
             correlation: Bytes::new(),
             properties: Vec::new(),
             permit: Permit::default(),
+            receipt: Receipt::default(),
         })
     }
 
@@ -626,13 +628,29 @@ impl Inputs {
             // The application expects JSON, whatever the encoding of the route is.
             let payload = input.encoder.encode((Encoding::Json, input.route.dialect.dialect()), sample)?;
             let target = Arc::new(Target::json(topic, input.route.qos()));
-            return Ok(Message { target, payload, meta, correlation, properties: Vec::new(), permit });
+            return Ok(Message {
+                target,
+                payload,
+                meta,
+                correlation,
+                properties: Vec::new(),
+                permit,
+                receipt: Receipt::default(),
+            });
         }
         let mut properties =
             if input.route.encoding == Encoding::Native { input.properties(sample, *run) } else { Vec::new() };
         let payload = input.payload(taken, counts, &mut properties)?;
         let target = input.target(sample, node, component);
-        Ok(Message { target, payload, meta, correlation: Bytes::new(), properties, permit })
+        Ok(Message {
+            target,
+            payload,
+            meta,
+            correlation: Bytes::new(),
+            properties,
+            permit,
+            receipt: Receipt::default(),
+        })
     }
 }
 

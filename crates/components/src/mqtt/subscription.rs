@@ -1,5 +1,6 @@
 //! Topic filters of subscriptions: overlaps, and the reasons of a rejection.
 
+use viaduct_mqtt::QoS;
 use viaduct_mqtt::packet::suback::SubAckReasonCode;
 
 /// Returns `true` if there is a topic that both filters match. A broker may deliver such a message once or twice (MQTT 5, 3.3.4),
@@ -34,6 +35,16 @@ pub(crate) const fn refusal(code: SubAckReasonCode) -> Option<&'static str> {
         Code::SharedSubscriptionsNotSupported => Some("shared subscriptions are not supported"),
         Code::SubscriptionIdentifiersNotSupported => Some("subscription identifiers are not supported"),
         Code::WildcardSubscriptionsNotSupported => Some("wildcard subscriptions are not supported"),
+    }
+}
+
+/// Returns the quality of service that a broker has granted, or `None` if it rejected the subscription.
+pub(crate) const fn granted(code: SubAckReasonCode) -> Option<QoS> {
+    match code {
+        SubAckReasonCode::GrantedQoS0 => Some(QoS::AtMostOnce),
+        SubAckReasonCode::GrantedQoS1 => Some(QoS::AtLeastOnce),
+        SubAckReasonCode::GrantedQoS2 => Some(QoS::ExactlyOnce),
+        _ => None,
     }
 }
 

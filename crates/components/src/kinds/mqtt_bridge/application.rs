@@ -8,9 +8,8 @@ use viaduct_mqtt::packet::subscribe::{SubscribePacket, SubscriptionOptions, Topi
 use viaduct_mqtt::packet::subscribe_options::RetainHandling;
 use viaduct_node::{Component, Context, StartError};
 
-use crate::mqtt::client::{Application, DropReason, Outbox};
+use crate::mqtt::client::{Application, DropReason, Outbox, Reception};
 use crate::mqtt::inbound::{Filter, Inbound, InboundRouteSettings};
-use crate::mqtt::message::Message;
 use crate::mqtt::route::{Inputs, Route, Taken};
 use crate::mqtt::subscription;
 
@@ -89,7 +88,7 @@ impl Application for Bridge {
         }
     }
 
-    fn connected(&mut self) {
+    fn connected(&mut self, _: bool) {
         self.inputs.connected();
     }
 
@@ -108,7 +107,7 @@ impl Application for Bridge {
 
     /// Handles the reason codes of a SUBACK. If the broker rejects a subscription, that route receives nothing. The connection is kept
     /// for the other routes.
-    fn subscribed(&self, codes: &[SubAckReasonCode]) {
+    fn subscribed(&mut self, codes: &[SubAckReasonCode]) {
         let mut count = 0;
         for (index, code) in codes.iter().enumerate() {
             if let Some(reason) = subscription::refusal(*code) {
@@ -123,8 +122,8 @@ impl Application for Bridge {
         }
     }
 
-    fn receive(&self, packet: &PublishPacket) -> Option<Message> {
-        self.inbound.take(packet, clock::now())
+    fn receive(&mut self, packet: &PublishPacket) -> Reception {
+        Reception::Done(self.inbound.take(packet, clock::now()))
     }
 
     fn refuse_long(&self, topic: &str) {

@@ -22,13 +22,14 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::packet::pubrec::PubRecPacket;
 use viaduct_mqtt::packet::pubrel::PubRelPacket;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
+use viaduct_mqtt::packet::unsubscribe::UnsubscribePacket;
 use viaduct_mqtt::transport::{self, ByteStream, Connected, Monitor, TlsFiles};
 use viaduct_mqtt::types::{ReasonCode, WillMessage};
 use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue, QoS};
 
 use super::outbox::{self, DropReason, Next, Outbox, Peer};
 use super::reader::{Incoming, Reader};
-use super::{Application, Received};
+use super::{Application, Change, Received, Reception};
 
 /// Time limit for the connection with TLS and WebSocket, and for the broker's CONNACK.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
@@ -40,7 +41,7 @@ const ANSWERS_BYTES_MAX: usize = 1024 * 1024;
 const ROUNDS_MAX: usize = 16;
 /// Duration after which a connection counts as productive even if no message was acknowledged.
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
-/// Packet identifier of the single SUBSCRIBE of a connection. No PUBLISH uses it ([`outbox::PACKET_IDS`]), because the SUBACK may
+/// Packet identifier of SUBSCRIBE and UNSUBSCRIBE, of which one at a time is not answered. No PUBLISH uses it ([`outbox::PACKET_IDS`]), because the SUBACK may
 /// arrive late and an identifier in use must not be reused (MQTT 5, 2.2.1).
 pub(crate) const SUBSCRIBE_ID: u16 = u16::MAX;
 const _: () = assert!(outbox::PACKET_IDS < SUBSCRIBE_ID as u64);
@@ -125,6 +126,8 @@ pub(crate) struct Connection {
     opened: Instant,
     /// `true` if the broker acknowledged or rejected a message.
     acknowledged: bool,
+    /// `true` if a change of the subscriptions is not answered yet.
+    is_changing: bool,
 }
 
 impl Connection {
@@ -148,6 +151,7 @@ impl Connection {
         if let Some(mut subscribe) = subscribe {
             subscribe.protocol_version = params.version as u8;
             encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut connection.send_buffer)?;
+            connection.is_changing = true;
         }
         Ok(connection)
     }
@@ -194,6 +198,7 @@ impl Connection {
             is_silent: false,
             opened: Instant::now(),
             acknowledged: false,
+            is_changing: false,
         })
     }
 
@@ -223,6 +228,29 @@ impl Connection {
     pub(crate) fn was_productive(&self, ended: &ConnectionError) -> bool {
         let taken_over = matches!(ended, ConnectionError::Ended(ReasonCode::SessionTakenOver));
         !taken_over && (self.acknowledged || self.opened.elapsed() >= SETTLED_AFTER)
+    }
+
+    /// Appends to the send buffer what the application wants: acknowledgements, and the next change of the subscriptions unless one is
+    /// not answered yet.
+    pub(crate) fn follow(&mut self, application: &mut impl Application) -> Result<(), ConnectionError> {
+        while let Some((qos, id)) = application.acknowledgement() {
+            self.acknowledge(qos, Some(id))?;
+        }
+        if self.is_changing {
+            return Ok(());
+        }
+        let version = self.version as u8;
+        let packet = match application.change(SUBSCRIBE_ID) {
+            None => return Ok(()),
+            Some(Change::Subscribe(packet)) => {
+                Packet::Subscribe(SubscribePacket { protocol_version: version, ..packet })
+            }
+            Some(Change::Unsubscribe(packet)) => {
+                Packet::Unsubscribe(UnsubscribePacket { protocol_version: version, ..packet })
+            }
+        };
+        self.is_changing = true;
+        Ok(encode_packet_to_buffer(&packet, &mut self.send_buffer)?)
     }
 
     /// Sends as many messages as the window, the transport and a limit allow. If messages are left that may be sent, the send buffer
@@ -312,7 +340,7 @@ impl Connection {
         &mut self,
         first: Incoming,
         outbox: &mut Outbox,
-        application: &impl Application,
+        application: &mut impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
         let mut next = Some(first);
@@ -366,12 +394,19 @@ impl Connection {
         &mut self,
         packet: Packet,
         outbox: &mut Outbox,
-        application: &impl Application,
+        application: &mut impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
         match packet {
             Packet::Publish(packet) => self.take_in(&packet, outbox, application, received)?,
-            Packet::SubAck(ack) => application.subscribed(&ack.reason_codes),
+            Packet::SubAck(ack) => {
+                self.is_changing = false;
+                application.subscribed(&ack.reason_codes);
+            }
+            Packet::UnsubAck(_) => {
+                self.is_changing = false;
+                application.unsubscribed();
+            }
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
@@ -407,16 +442,22 @@ impl Connection {
         &mut self,
         packet: &PublishPacket,
         outbox: &mut Outbox,
-        application: &impl Application,
+        application: &mut impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
         let is_new = match (packet.qos, packet.packet_id) {
             (QoS::ExactlyOnce, Some(id)) => received.insert(id).then(|| outbox.note_received(id)).is_some(),
             _ => true,
         };
-        if is_new && let Some(answer) = application.receive(packet) {
-            outbox.counts().taken.increment();
-            _ = outbox.accept(answer);
+        if is_new {
+            match application.receive(packet) {
+                Reception::Later => return Ok(()),
+                Reception::Done(None) => {}
+                Reception::Done(Some(answer)) => {
+                    outbox.counts().taken.increment();
+                    _ = outbox.accept(answer);
+                }
+            }
         }
         self.acknowledge(packet.qos, packet.packet_id)
     }

@@ -35,6 +35,7 @@ use crate::mqtt::hops;
 use crate::mqtt::message::{Message, Target};
 use crate::mqtt::native::Property;
 use crate::mqtt::queue::Permit;
+use crate::mqtt::receipt::Receipt;
 
 /// Octets by which a segment may grow in any case.
 const GROWTH_OCTETS: u64 = 16 << 20;
@@ -568,6 +569,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
         correlation: Bytes::copy_from_slice(&header.correlation),
         properties: header.properties.clone().into_owned(),
         permit: Permit::default(),
+        receipt: Receipt::default(),
     };
     Some(RestoredMessage { message, stored: Stored { number: header.number, position: None, is_released: false } })
 }

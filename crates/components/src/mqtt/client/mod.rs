@@ -22,16 +22,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use viaduct_bus::{Counter, Hop, clock};
+use viaduct_mqtt::QoS;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::packet::suback::SubAckReasonCode;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
+use viaduct_mqtt::packet::unsubscribe::UnsubscribePacket;
 use viaduct_mqtt::types::ReasonCode;
 use viaduct_node::{Component, Context, SettingError, Stop};
 use viaduct_units::Rng;
 
 use super::message::Message;
-pub(crate) use connection::{ConnectParams, Version};
-use connection::{Connection, ConnectionError, SUBSCRIBE_ID};
+pub(crate) use connection::{ConnectParams, ConnectionError, Version};
+use connection::{Connection, SUBSCRIBE_ID};
 use outbox::Counts;
 pub(crate) use outbox::{DropReason, Outbox};
 pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range, credentials};
@@ -60,8 +62,11 @@ pub(crate) trait Application: Send + Sync {
     /// Puts the messages of an item into the outbox.
     fn send(&mut self, item: Self::Item, outbox: &mut Outbox);
 
-    /// Handles a new connection, on which nothing was sent yet.
-    fn connected(&mut self);
+    /// Handles a new connection, on which nothing was sent yet. `resumes` is `true` if the broker has kept the session.
+    fn connected(&mut self, resumes: bool);
+
+    /// Handles that an attempt to connect has failed, or that the connection was lost.
+    fn failed(&mut self, _error: &ConnectionError) {}
 
     /// Returns `true` if the application uses the goodput of the connection.
     fn wants_goodput(&self) -> bool;
@@ -73,13 +78,43 @@ pub(crate) trait Application: Send + Sync {
     fn subscribe(&self, packet_id: u16) -> Option<SubscribePacket>;
 
     /// Handles the reason codes of a SUBACK, one per filter and in their order.
-    fn subscribed(&self, codes: &[SubAckReasonCode]);
+    fn subscribed(&mut self, codes: &[SubAckReasonCode]);
 
-    /// Handles a received message. Returns the answer to it, if any.
-    fn receive(&self, packet: &PublishPacket) -> Option<Message>;
+    /// Returns the next change of the subscriptions on an open connection. It is asked for when the one before is answered.
+    fn change(&mut self, _packet_id: u16) -> Option<Change> {
+        None
+    }
+
+    /// Handles an UNSUBACK.
+    fn unsubscribed(&mut self) {}
+
+    /// Handles a received message.
+    fn receive(&mut self, packet: &PublishPacket) -> Reception;
+
+    /// Returns the next of the messages that were to be acknowledged later.
+    fn acknowledgement(&mut self) -> Option<Acknowledgement> {
+        None
+    }
 
     /// Handles a message on a topic that is longer than a packet may be, and whose payload was skipped.
     fn refuse_long(&self, topic: &str);
+}
+
+/// What happens with a received message.
+pub(crate) enum Reception {
+    /// It is acknowledged. The answer to it, if any, is published.
+    Done(Option<Message>),
+    /// It is acknowledged when [`Application::acknowledgement`] returns it.
+    Later,
+}
+
+/// The acknowledgement of a message: its quality of service and its packet identifier.
+pub(crate) type Acknowledgement = (QoS, u16);
+
+/// A change of the subscriptions.
+pub(crate) enum Change {
+    Subscribe(SubscribePacket),
+    Unsubscribe(UnsubscribePacket),
 }
 
 /// Packet identifiers of the messages of QoS 2 that were received and are not released yet.
@@ -124,6 +159,43 @@ enum Ended<T> {
     Other(T),
 }
 
+/// What the clients of a component share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    counts: Counts,
+    hop: Hop,
+    stop: Stop,
+    connected: Counter,
+    resumed: Counter,
+    lost: Counter,
+    /// Name of the component, for log lines.
+    name: String,
+    seed: u64,
+}
+
+impl Shared {
+    pub(crate) fn of<C: Component>(context: &Context<C>) -> Self {
+        Self {
+            counts: Counts::new(|name, reason| match reason {
+                Some(reason) => context.counter_for(name, reason),
+                None => context.counter(name),
+            }),
+            hop: context.hop(),
+            stop: context.stop(),
+            connected: context.counter("connected"),
+            resumed: context.counter("resumed"),
+            lost: context.counter("lost"),
+            name: context.name().to_owned(),
+            seed: context.seed(),
+        }
+    }
+
+    /// Returns the same for a client with waiting times of its own.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        Self { seed, ..self.clone() }
+    }
+}
+
 impl<A: Application> Client<A> {
     pub(crate) fn new<C: Component>(
         params: ConnectParams,
@@ -132,10 +204,18 @@ impl<A: Application> Client<A> {
         application: A,
         context: &Context<C>,
     ) -> Result<Self, SettingError> {
-        let counts = Counts::new(|name, reason| match reason {
-            Some(reason) => context.counter_for(name, reason),
-            None => context.counter(name),
-        });
+        Self::sharing(Shared::of(context), params, outbox, reconnect, application)
+    }
+
+    /// Returns one of several clients of a component.
+    pub(crate) fn sharing(
+        shared: Shared,
+        params: ConnectParams,
+        outbox: &OutboxSettings,
+        reconnect: ReconnectSettings,
+        application: A,
+    ) -> Result<Self, SettingError> {
+        let Shared { counts, hop, stop, connected, resumed, lost, name, seed } = shared;
         let has_sessions = !params.session_expiry.is_zero();
         let stored = outbox.open(&format!("{} at {}", params.client_id, params.address))?;
         let mut outbox = Outbox::new(outbox.limits(), has_sessions, counts);
@@ -150,15 +230,21 @@ impl<A: Application> Client<A> {
             received,
             has_session: has_session && has_sessions,
             params,
-            backoff: Backoff::new(reconnect, context.seed()),
-            hop: context.hop(),
-            stop: context.stop(),
+            backoff: Backoff::new(reconnect, seed),
+            hop,
+            stop,
             deadline: None,
-            connected: context.counter("connected"),
-            resumed: context.counter("resumed"),
-            lost: context.counter("lost"),
-            name: context.name().to_owned(),
+            connected,
+            resumed,
+            lost,
+            name,
         })
+    }
+
+    /// Resumes the session that an earlier connection of this client may have left at the broker.
+    pub(crate) fn resuming(mut self) -> Self {
+        self.has_session = !self.params.session_expiry.is_zero();
+        self
     }
 
     /// Runs until the stop of the component is requested.
@@ -194,6 +280,7 @@ impl<A: Application> Client<A> {
                 }
                 Ended::Other(Err(error)) => error,
             };
+            self.application.failed(&error);
             if !std::mem::replace(&mut is_logged, true) {
                 let (component, broker) = (&self.name, &self.params.address);
                 tracing::warn!(component, %broker, %error, "no connection to the MQTT broker; retrying");
@@ -212,7 +299,7 @@ impl<A: Application> Client<A> {
             self.received = Received::default();
         }
         self.outbox.connected(connection.peer(), connection.session_present());
-        self.application.connected();
+        self.application.connected(connection.session_present());
     }
 
     /// Handles that the broker has closed the connection because of a message. The window is reduced to one message until one is
@@ -262,7 +349,9 @@ impl<A: Application> Client<A> {
                 self.send_batch();
             }
             self.outbox.expire(clock::tai());
-            if let Err(error) = connection.send(&mut self.outbox, &self.hop) {
+            let sent =
+                connection.follow(&mut self.application).and_then(|()| connection.send(&mut self.outbox, &self.hop));
+            if let Err(error) = sent {
                 return Ended::Other(error);
             }
             if let Some(deadline) = self.deadline

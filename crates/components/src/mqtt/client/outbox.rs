@@ -82,6 +82,7 @@ impl DropReason {
 }
 
 /// Counters of the messages: taken + restored = published + dropped + kept + in the outbox.
+#[derive(Clone)]
 pub(crate) struct Counts {
     pub(crate) taken: Counter,
     pub(crate) published: Counter,
@@ -508,6 +509,7 @@ impl Outbox {
             };
             mark(&meta);
             if let Some(held) = held {
+                held.message.receipt.published();
                 self.counts.published.increment();
                 self.forget(&held);
             }
@@ -578,6 +580,7 @@ impl Outbox {
     fn ended(&mut self, held: &Held, accepted: bool) {
         if accepted {
             self.is_searching = false;
+            held.message.receipt.published();
             self.counts.published.increment();
             self.forget(held);
         } else {
