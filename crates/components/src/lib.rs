@@ -14,17 +14,20 @@
 //! | [`v2x`] | V2X messages and send requests as they travel on the bus |
 
 pub mod capture;
+mod coap;
 mod counter_mirror;
-mod machine_counters;
 mod encoding;
 pub mod figures;
 mod frame_segment;
 pub mod kinds;
 pub mod link;
+mod machine_counters;
 mod motion;
 pub mod mqtt;
 pub mod net;
 mod rate_limiter;
+mod record_log;
+pub mod retransmission;
 mod ros1_type;
 mod ros2_type;
 pub mod teleop;

@@ -1,6 +1,8 @@
 //! The kinds of components, one file or folder each, and their table.
 
 pub mod camera;
+pub mod coap_client;
+pub mod coap_server;
 pub mod detector;
 pub mod fleet;
 pub mod generator;
@@ -29,6 +31,16 @@ pub static KINDS: &[Kind] = &[
         "camera",
         "A camera: publishes JPEG pictures of a road scene, of recorded files or of a device, and follows a budget of bytes.",
         "{ topic: camera/front, source: { synthetic: {} } }",
+    ),
+    Kind::of::<coap_client::CoapClient>(
+        "coap_client",
+        "Sends topics of the bus to the resources of a CoAP server, and observes its resources, which become topics.",
+        "{ server: \"127.0.0.1:5683\", routes: [ { from: robot/battery, to: battery } ] }",
+    ),
+    Kind::of::<coap_server::CoapServer>(
+        "coap_server",
+        "Topics of the bus as CoAP resources: clients read, observe and write them.",
+        "{ listen: \"127.0.0.1:0\", resources: [ { path: battery, from: robot/battery } ] }",
     ),
     Kind::of::<detector::Detector>(
         "detector",

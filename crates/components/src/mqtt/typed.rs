@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
+use prost_reflect::{DescriptorPool, DynamicMessage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Encoded, MessageFormat, Meta, Qos, TypeInfo, UntypedPublisher};
@@ -42,6 +43,8 @@ pub enum InboundType {
     Ros1(String),
     /// A type of ROS 2: `geometry_msgs/Twist`. With `encoding: primitive`, `*` selects the type by the text, as mqtt_client does.
     Ros2(String),
+    /// Octets that are not interpreted, of a type with this name. Not over MQTT, where `encoding: native` has the type.
+    Opaque(String),
 }
 
 /// Name of the type that the text selects.
@@ -60,11 +63,11 @@ struct Described {
 
 /// Publishes the message in a text, with the address for the answer if the services reject it. Returns the reason if the
 /// text cannot be read or published.
-pub(super) type Sink = Box<dyn Fn(&[u8], &Meta, ReplyTo) -> Result<(), Refusal> + Send + Sync>;
+pub(crate) type Sink = Box<dyn Fn(&[u8], &Meta, ReplyTo) -> Result<(), Refusal> + Send + Sync>;
 
 impl InboundType {
     /// Checks a type for texts in an encoding. The content of a definition file is checked when the component starts.
-    pub(super) fn check(&self, encoding: Encoding, has_file: bool) -> Result<(), String> {
+    pub(crate) fn check(&self, encoding: Encoding, has_file: bool) -> Result<(), String> {
         let ros = match self {
             Self::Ros1(name) => Some((name, Dialect::Ros1)),
             Self::Ros2(name) => Some((name, Dialect::Ros2)),
@@ -87,6 +90,7 @@ impl InboundType {
                 Err(format!("`{name}` is not a common type: set `definition_file`"))
             }
             (_, None) => match self {
+                Self::Opaque(_) => Err("`opaque` is not a type of texts".to_owned()),
                 Self::Protobuf(name) if SchemaReader::new(DESCRIPTOR_SET, name).is_none() => {
                     Err(format!("there is no type `{name}`"))
                 }
@@ -104,14 +108,16 @@ impl InboundType {
     fn described(&self, encoding: Encoding, definition_file: Option<&Path>) -> Result<Option<Described>, String> {
         match self {
             Self::V2xMessage | Self::VehicleState | Self::PerceivedObjects | Self::EventRequest => Ok(None),
+            Self::Protobuf(name) if encoding == Encoding::Protobuf => protobuf_octets(name).map(Some),
             Self::Protobuf(name) => protobuf(name).map(Some),
+            Self::Opaque(name) => Ok(Some(opaque(name))),
             Self::Ros1(name) => ros((name, Dialect::Ros1), encoding, definition_file).map(Some),
             Self::Ros2(name) => ros((name, Dialect::Ros2), encoding, definition_file).map(Some),
         }
     }
 
     /// Declares the topic with its type, if it is known without the files of the machine.
-    pub(super) fn publishes(&self, edges: Edges, setting: &str, topic: &str, qos: Qos) -> Edges {
+    pub(crate) fn publishes(&self, edges: Edges, setting: &str, topic: &str, qos: Qos) -> Edges {
         match self {
             Self::V2xMessage => edges.publishes::<V2xSendRequest>(setting, topic, qos),
             Self::VehicleState => edges.publishes::<VehicleState>(setting, topic, qos),
@@ -124,12 +130,12 @@ impl InboundType {
                 }
                 edges
             }
-            Self::Ros1(_) | Self::Ros2(_) => edges.publishes_untyped(setting, topic, qos),
+            Self::Ros1(_) | Self::Ros2(_) | Self::Opaque(_) => edges.publishes_untyped(setting, topic, qos),
         }
     }
 
     /// Opens the publisher for texts of this type. Returns `None` for V2X messages, which have their own readers.
-    pub(super) fn open<C: Component>(
+    pub(crate) fn open<C: Component>(
         &self,
         (topic, qos): (&str, Qos),
         encoding: Encoding,
@@ -149,7 +155,7 @@ impl InboundType {
             })));
         }
         match self {
-            Self::V2xMessage | Self::Protobuf(_) | Self::Ros1(_) | Self::Ros2(_) => Ok(None),
+            Self::V2xMessage | Self::Protobuf(_) | Self::Ros1(_) | Self::Ros2(_) | Self::Opaque(_) => Ok(None),
             Self::VehicleState => sink(topic, qos, context, state_with_reply).map(Some),
             Self::PerceivedObjects => sink(topic, qos, context, objects_with_reply).map(Some),
             Self::EventRequest => sink(topic, qos, context, event_with_reply).map(Some),
@@ -161,6 +167,25 @@ fn protobuf(name: &str) -> Result<Described, String> {
     let reader = SchemaReader::new(DESCRIPTOR_SET, name).ok_or_else(|| format!("there is no type `{name}`"))?;
     let info = TypeInfo::foreign(MessageFormat::Protobuf, name, Bytes::from_static(DESCRIPTOR_SET));
     Ok(Described { info, read: Box::new(move |text| Ok(reader.read(text)?.into())) })
+}
+
+/// Returns a protobuf type whose messages arrive as octets.
+fn protobuf_octets(name: &str) -> Result<Described, String> {
+    let pool = DescriptorPool::decode(DESCRIPTOR_SET).map_err(|error| error.to_string())?;
+    let schema = pool.get_message_by_name(name).ok_or_else(|| format!("there is no type `{name}`"))?;
+    let info = TypeInfo::foreign(MessageFormat::Protobuf, name, Bytes::from_static(DESCRIPTOR_SET));
+    let type_info = info.to_string();
+    let read: ReadText = Box::new(move |octets| match DynamicMessage::decode(schema.clone(), octets) {
+        Ok(_) => Ok(Bytes::copy_from_slice(octets)),
+        Err(_) => Err(Refusal::MalformedMessage { type_info: type_info.clone() }),
+    });
+    Ok(Described { info, read })
+}
+
+/// Returns the type of octets that are not interpreted.
+fn opaque(name: &str) -> Described {
+    let info = TypeInfo::foreign(MessageFormat::Opaque, name, Bytes::new());
+    Described { info, read: Box::new(|octets| Ok(Bytes::copy_from_slice(octets))) }
 }
 
 fn ros(

@@ -55,7 +55,11 @@ impl JsonInputs {
         let FuzzedServices { layer, events } = services;
         let clock = Clock::new(now.tai, now.tai);
         let applied = match kind {
-            InboundType::V2xMessage | InboundType::Protobuf(_) | InboundType::Ros1(_) | InboundType::Ros2(_) => Ok(()),
+            InboundType::V2xMessage
+            | InboundType::Protobuf(_)
+            | InboundType::Ros1(_)
+            | InboundType::Ros2(_)
+            | InboundType::Opaque(_) => Ok(()),
             InboundType::VehicleState => {
                 let state = self.states.read(text).map_err(|error| error.to_string())?;
                 inputs::vehicle_state(&state, clock).map(|state| layer.set_vehicle(now, &state))
