@@ -1,15 +1,12 @@
 //! Parts that CoAP server and client share.
 
 use viaduct_coap::codec::ContentFormat;
-use viaduct_coap::settings::{ADAPTIVE, STANDARD};
 use viaduct_coap::{DropReason, Endpoint};
 use viaduct_node::{Component, Context};
-use viaduct_units::retransmission::Profile;
 
 use crate::encoding::Encoding;
 use crate::machine_counters::MachineCounters;
 use crate::mqtt::typed::InboundType;
-use crate::retransmission::Timers;
 
 /// Returns the content format of the payloads of an encoding (RFC 7252, 12.3).
 pub(crate) const fn content_format(encoding: Encoding) -> ContentFormat {
@@ -17,14 +14,6 @@ pub(crate) const fn content_format(encoding: Encoding) -> ContentFormat {
         Encoding::Json => ContentFormat::JSON,
         Encoding::Primitive => ContentFormat::TEXT,
         Encoding::Protobuf | Encoding::Native | Encoding::MqttClient => ContentFormat::OCTET_STREAM,
-    }
-}
-
-/// Returns the waits of a setting.
-pub(crate) const fn profile(timers: Timers) -> Profile {
-    match timers {
-        Timers::Standard => STANDARD,
-        Timers::Adaptive => ADAPTIVE,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use viaduct_units::retransmission::Profile;
 
 /// Waits before a message without an answer is sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -12,4 +13,22 @@ pub enum Timers {
     Standard,
     /// Waits from measured round trips: RFC 6298 with Karn's rule, and the weak estimate of CoCoA. For links that lose packets.
     Adaptive,
+}
+
+impl Timers {
+    /// Returns the waits of MQTT-SN.
+    pub(crate) const fn mqttsn(self) -> Profile {
+        match self {
+            Self::Standard => viaduct_mqttsn::STANDARD,
+            Self::Adaptive => Profile::ADAPTIVE,
+        }
+    }
+
+    /// Returns the waits of CoAP.
+    pub(crate) const fn coap(self) -> Profile {
+        match self {
+            Self::Standard => viaduct_coap::settings::STANDARD,
+            Self::Adaptive => viaduct_coap::settings::ADAPTIVE,
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
+pub mod mqttsn_gateway;
 pub mod robot;
 pub mod ros1_node;
 pub mod ros2_node;
@@ -82,6 +83,11 @@ pub static KINDS: &[Kind] = &[
         "mqtt_probe",
         "Subscribes to an MQTT broker and measures the latency of messages.",
         "{ broker: \"mqtt://127.0.0.1:1883\" }",
+    ),
+    Kind::of::<mqttsn_gateway::MqttsnGateway>(
+        "mqttsn_gateway",
+        "A gateway between clients of MQTT-SN 1.2 and an MQTT broker, external or embedded.",
+        "{ listen: \"127.0.0.1:0\", embedded_broker: \"127.0.0.1:1883\" }",
     ),
     Kind::of::<robot::Robot>(
         "robot",

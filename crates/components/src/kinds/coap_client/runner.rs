@@ -99,7 +99,7 @@ impl Runner {
         let mut tick = tokio::time::interval(COUNT_PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let machine = viaduct_coap::Settings {
-            retransmission: coap::profile(settings.timers),
+            retransmission: settings.timers.coap(),
             window: settings.window,
             q_block: true,
             response_timeout: RESPONSE_TIME_MAX,

@@ -247,7 +247,7 @@ fn machine(settings: &Settings) -> viaduct_coap::Settings {
         ..
     } = settings.limits;
     viaduct_coap::Settings {
-        retransmission: coap::profile(settings.timers),
+        retransmission: settings.timers.coap(),
         q_block: true,
         notifications: Notifications { confirmable: settings.confirm_notifications, ..Notifications::default() },
         address_check: match settings.address_check {

@@ -1,0 +1,59 @@
+//! The sessions on disk.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use viaduct_mqttsn::gateway::{Gateway, Token};
+
+use crate::record_log::{RecordLog, RecordLogError, Recovered};
+
+/// Records of sessions, or nothing if there is no folder.
+#[derive(Default)]
+pub(super) struct Storage {
+    log: Option<RecordLog>,
+    /// Acknowledgements that wait until their records are written.
+    waiting: Vec<Token>,
+    /// `true` after a failure that was logged.
+    is_failing: bool,
+}
+
+impl Storage {
+    /// Opens the folder. Returns the records of an earlier process.
+    pub(super) fn open(folder: &Path) -> Result<(Self, Vec<Bytes>), RecordLogError> {
+        let (log, Recovered { records, damaged_octets }) = RecordLog::open(folder, "sessions")?;
+        if damaged_octets > 0 {
+            let folder = folder.display();
+            tracing::error!(%folder, octets = damaged_octets, "a part of the sessions is damaged and is ignored");
+        }
+        Ok((Self { log: Some(log), ..Self::default() }, records))
+    }
+
+    /// Appends a record. It is written by the next [`Self::commit`].
+    pub(super) fn append(&mut self, record: &[u8], token: Option<Token>) {
+        if let Some(log) = &mut self.log {
+            log.append(record);
+        }
+        self.waiting.extend(token);
+    }
+
+    /// Writes the records, and then lets the gateway acknowledge what depends on them. Without a folder, it acknowledges at once.
+    pub(super) fn commit(&mut self, gateway: &mut Gateway) {
+        let written = self.log.as_mut().map_or(Ok(()), |log| {
+            if log.is_grown() {
+                let snapshot = gateway.snapshot();
+                return log.replace(snapshot.iter().map(|record| &record[..]));
+            }
+            log.commit()
+        });
+        match written {
+            Ok(()) => {
+                self.is_failing = false;
+                self.waiting.drain(..).for_each(|token| gateway.persisted(token));
+            }
+            Err(error) if !std::mem::replace(&mut self.is_failing, true) => {
+                tracing::error!(%error, "cannot store the sessions; messages that must be stored are not acknowledged");
+            }
+            Err(_) => {}
+        }
+    }
+}
