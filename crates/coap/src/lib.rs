@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`codec`] | messages on the wire (RFC 7252, 8323), options, codes: without `std` and without an allocator |
 //! | [`Endpoint`] | client and server of one UDP socket (RFC 7252, 7641, 7959) |
+//! | [`tcp::Connection`] | client and server of one reliable connection (RFC 8323) |
 //! | [`Request`], [`Response`], [`Options`] | messages as values |
 //! | [`Event`] | reports of the machines, and the identities and reasons in them |
 //! | [`settings`] | settings, limits and transmission parameters |
@@ -70,5 +71,7 @@ mod session;
 pub mod settings;
 #[cfg(feature = "std")]
 mod shared;
+#[cfg(feature = "std")]
+pub mod tcp;
 #[cfg(feature = "std")]
 mod timers;

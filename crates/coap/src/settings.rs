@@ -142,6 +142,8 @@ pub struct Limits {
     pub bodies_octets: usize,
     /// Time after which a body whose next block does not arrive is dropped.
     pub body_lifetime: Duration,
+    /// Octets of a message on a reliable connection that is accepted (Max-Message-Size).
+    pub message_octets: usize,
     /// Octets of a datagram to send.
     pub datagram_octets: usize,
     /// Octets of a response up to which the address of the peer is not checked.
@@ -164,6 +166,7 @@ impl Default for Limits {
             bodies_per_peer: 4,
             bodies_octets: 32 << 20,
             body_lifetime: Duration::from_secs(60),
+            message_octets: 64 << 10,
             datagram_octets: 1280,
             unverified_octets: 136,
         }

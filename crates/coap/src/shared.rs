@@ -7,7 +7,7 @@ use bytes::Bytes;
 use viaduct_units::Rng;
 
 use crate::budget::Budget;
-use crate::codec::{Code, OptionNumber, Token, WriteError, Writer, option_octets};
+use crate::codec::{BlockSize, Code, OptionNumber, Token, WriteError, Writer, option_octets};
 use crate::{Counters, DropReason, Event, Options, Resource, Settings};
 
 /// State of a machine that does not belong to one peer.
@@ -25,6 +25,10 @@ pub(crate) struct Core {
     pub(crate) observations: Budget,
     /// Messages of all peers that are remembered to detect duplicates.
     pub(crate) remembered: Budget,
+    /// Sizes of blocks and messages.
+    pub(crate) sizes: Sizes,
+    /// `true` on a reliable transport.
+    pub(crate) reliable: bool,
     /// Datagrams to send.
     pub(crate) transmits: VecDeque<(SocketAddr, Bytes)>,
     /// Resources of `/.well-known/core`.
@@ -38,6 +42,8 @@ impl Core {
             observations: Budget::new(settings.limits.observations),
             remembered: Budget::new(settings.limits.remembered),
             transmits: VecDeque::new(),
+            sizes: Sizes::of_datagrams(settings.block_size),
+            reliable: false,
             settings,
             random: Rng::new(seed),
             events: VecDeque::new(),
@@ -63,6 +69,29 @@ impl Core {
         let octets = self.random.next_u64().to_be_bytes();
         let length = usize::from(self.settings.token_octets).min(octets.len());
         octets.get(..length).and_then(Token::new).unwrap_or_default()
+    }
+}
+
+/// Sizes of the messages to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// Octets of a body up to which it is sent without blocks.
+    pub(crate) whole: usize,
+    /// Size of the blocks of larger bodies.
+    pub(crate) block: BlockSize,
+    /// Octets of a message of the size [`BlockSize::BERT`], a multiple of 1024.
+    pub(crate) bert_octets: usize,
+}
+
+impl Sizes {
+    pub(crate) fn of_datagrams(block: BlockSize) -> Self {
+        let block = block.min(BlockSize::LARGEST);
+        Self { whole: block.octets(), block, bert_octets: BlockSize::LARGEST.octets() }
+    }
+
+    /// Returns the octets of a body that a message of this block size carries.
+    pub(crate) fn octets(&self, size: BlockSize) -> usize {
+        if size == BlockSize::BERT { self.bert_octets } else { size.octets() }
     }
 }
 

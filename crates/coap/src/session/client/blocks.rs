@@ -4,23 +4,25 @@ use bytes::Bytes;
 
 use super::{Download, Pending, Step};
 use crate::blocks::{JoinError, Joined, cut};
-use crate::codec::{Block, Code, OptionNumber};
+use crate::codec::{Block, BlockSize, Code, OptionNumber};
 use crate::message::Inbound;
 use crate::shared::Core;
+use crate::shared::Sizes;
 use crate::{Failure, Options, Request, Response};
 
 /// Returns the first block of a request whose body needs several, or `None`.
 pub(super) fn first_block(core: &Core, request: &Request) -> Option<Block> {
-    let size = core.settings.block_size;
     let own = request.options.contains(OptionNumber::BLOCK1);
-    (!own && request.payload.len() > size.octets()).then_some(Block { number: 0, more: true, size })
+    let large = request.payload.len() > core.sizes.whole;
+    (!own && large).then_some(Block { number: 0, more: true, size: core.sizes.block })
 }
 
 /// Adds the options of the block that is in flight, and returns its payload.
-pub(super) fn add_upload(pending: &Pending, options: &mut Options) -> Bytes {
+pub(super) fn add_upload(pending: &Pending, sizes: &Sizes, options: &mut Options) -> Bytes {
     let body = &pending.request.payload;
     let Some(block) = pending.upload else { return body.clone() };
-    let Some((block, payload)) = cut(body, block.number, block.size, block.size.octets()) else { return Bytes::new() };
+    let octets = sizes.octets(block.size);
+    let Some((block, payload)) = cut(body, block.number, block.size, octets) else { return Bytes::new() };
     options.set_uint(OptionNumber::BLOCK1, block.value());
     if block.number == 0 {
         options.set_uint(OptionNumber::SIZE1, u32::try_from(body.len()).unwrap_or(u32::MAX));
@@ -29,14 +31,14 @@ pub(super) fn add_upload(pending: &Pending, options: &mut Options) -> Bytes {
 }
 
 /// Processes the response to a block of the request. Returns `None` if it is the response to the whole request.
-pub(super) fn continue_upload(pending: &mut Pending, message: &Inbound) -> Option<Step> {
+pub(super) fn continue_upload(pending: &mut Pending, sizes: &Sizes, message: &Inbound) -> Option<Step> {
     let upload = pending.upload?;
     let confirmed = message.options.get(OptionNumber::BLOCK1).and_then(|value| Block::decode(value));
     match (message.code, confirmed) {
         (Code::CONTINUE, Some(confirmed)) if confirmed.number == upload.number => {
             // The server may ask for smaller blocks (RFC 7959, 2.5).
             let size = upload.size.min(confirmed.size);
-            let sent = upload.offset() + upload.size.octets();
+            let sent = upload.offset() + sizes.octets(upload.size);
             let number = u32::try_from(sent / size.octets()).unwrap_or(u32::MAX);
             pending.upload = Some(Block { number, more: true, size });
             Some(Step::Send)
@@ -58,23 +60,34 @@ pub(super) fn continue_upload(pending: &mut Pending, message: &Inbound) -> Optio
     }
 }
 
-/// Joins the block of a response. Returns the response if its body is complete, or `None` if further blocks must be
-/// requested.
-pub(super) fn take_block(
-    pending: &mut Pending,
-    core: &mut Core,
-    message: Inbound,
-) -> Result<Option<Response>, Failure> {
+/// What a response is.
+pub(super) enum Taken {
+    /// The response with its whole body.
+    Whole(Response),
+    /// A block, after which another one must be requested.
+    Block,
+    /// A block that is not the one that was requested last.
+    Stale,
+}
+
+/// Joins the block of a response.
+pub(super) fn take_block(pending: &mut Pending, core: &mut Core, message: Inbound) -> Result<Taken, Failure> {
     let response = Response { code: message.code, options: message.options, payload: message.payload };
     let block = response.options.get(OptionNumber::BLOCK2).and_then(|value| Block::decode(value));
     // A request for one certain block is answered with that block.
     let asked_for_one = pending.request.options.contains(OptionNumber::BLOCK2);
     let block = match block {
         Some(block) if response.code.is_success() && !asked_for_one => block,
-        _ => return Ok(Some(response)),
+        _ => return Ok(Taken::Whole(response)),
     };
+    if block.size == BlockSize::BERT && !core.reliable {
+        return Err(Failure::Blocks);
+    }
     if block.number == 0 && !block.more {
-        return Ok(Some(response));
+        return Ok(Taken::Whole(response));
+    }
+    if pending.download.as_ref().is_some_and(|download| download.body.octets() != block.offset()) {
+        return Ok(Taken::Stale);
     }
     let mut download = match pending.download.take() {
         Some(download) => download.checked(&response)?,
@@ -85,12 +98,12 @@ pub(super) fn take_block(
         JoinError::Gap | JoinError::Size => Failure::Blocks,
     })?;
     if last {
-        return Ok(Some(Response { payload: download.body.finish(), ..download.first }));
+        return Ok(Taken::Whole(Response { payload: download.body.finish(), ..download.first }));
     }
     let number = u32::try_from(download.body.octets() / block.size.octets()).unwrap_or(u32::MAX);
     download.next = Block { number, more: false, size: block.size };
     pending.download = Some(download);
-    Ok(None)
+    Ok(Taken::Block)
 }
 
 fn begin(pending: &mut Pending, core: &mut Core, response: &Response) -> Result<Download, Failure> {
@@ -101,7 +114,7 @@ fn begin(pending: &mut Pending, core: &mut Core, response: &Response) -> Result<
     if pending.watch.is_some() {
         pending.fetch_token.get_or_insert_with(|| core.token());
     }
-    let next = Block { number: 0, more: false, size: core.settings.block_size };
+    let next = Block { number: 0, more: false, size: core.sizes.block };
     Ok(Download { first, body, next })
 }
 

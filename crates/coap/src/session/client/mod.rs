@@ -15,6 +15,7 @@ use crate::message::Inbound;
 use crate::shared::{Core, Outgoing, Purpose, Route};
 use crate::timers::Timers;
 use crate::{Event, Failure, Request, RequestError, RequestId, Response};
+use blocks::Taken;
 use observe::Watch;
 
 /// Octets of options that the blocks and observe add to a request.
@@ -106,7 +107,8 @@ impl Client {
             restarts: 0,
             timer: None,
         };
-        core.outgoing.push_back(pending.message(number));
+        let outgoing = pending.message(core, number);
+        core.outgoing.push_back(outgoing);
         self.requests.insert(number, pending);
         self.sent(core, now, number);
         Ok(RequestId { peer: self.peer, number })
@@ -141,12 +143,14 @@ impl Client {
     fn take_step(&mut self, core: &mut Core, now: Mono, number: u32, step: Step) {
         let id = RequestId { peer: self.peer, number };
         match step {
-            Step::Ignore => {}
+            Step::Ignore => self.acknowledged(core, now, number),
             Step::Send => self.send(core, now, number),
             Step::Notify(response) => {
                 let Some(pending) = self.requests.get_mut(&number) else { return };
-                let at = observe::expiry(core, now, &response);
-                set_timer(&mut self.timers, pending, at, Timer::Reregister(number));
+                clear_timer(&mut self.timers, pending);
+                if let Some(at) = observe::expiry(core, now, &response) {
+                    set_timer(&mut self.timers, pending, at, Timer::Reregister(number));
+                }
                 if !pending.cancelled {
                     core.events.push_back(Event::Notification { id, response });
                 }
@@ -167,7 +171,8 @@ impl Client {
         if let Some(token) = pending.fetch_token {
             self.tokens.insert(token, number);
         }
-        core.outgoing.push_back(pending.message(number));
+        let outgoing = pending.message(core, number);
+        core.outgoing.push_back(outgoing);
         self.sent(core, now, number);
     }
 
@@ -185,7 +190,7 @@ impl Client {
 
     pub(crate) fn acknowledged(&mut self, core: &Core, now: Mono, number: u32) {
         let Some(pending) = self.requests.get_mut(&number) else { return };
-        if !matches!(pending.timer, Some((_, Timer::Reregister(_)))) {
+        if pending.timer.is_none() {
             let at = now.plus(core.settings.response_timeout);
             set_timer(&mut self.timers, pending, at, Timer::Response(number));
         }
@@ -289,7 +294,7 @@ enum Step {
 
 impl Pending {
     /// Returns the next message of the request.
-    fn message(&self, number: u32) -> Outgoing {
+    fn message(&self, core: &Core, number: u32) -> Outgoing {
         let mut options = self.request.options.clone();
         let mut payload = Bytes::new();
         let mut token = self.token;
@@ -303,7 +308,7 @@ impl Pending {
             if self.watch.is_some() {
                 options.set_uint(OptionNumber::OBSERVE, u32::from(self.cancelled));
             }
-            payload = blocks::add_upload(self, &mut options);
+            payload = blocks::add_upload(self, &core.sizes, &mut options);
         }
         let route = Route::Message { confirmable: self.request.confirmable };
         Outgoing { purpose: Purpose::Request(number), route, code: self.request.method, token, options, payload }
@@ -311,7 +316,7 @@ impl Pending {
 
     fn take_response(&mut self, core: &mut Core, now: Mono, message: Inbound) -> Step {
         if self.upload.is_some() {
-            if let Some(step) = blocks::continue_upload(self, &message) {
+            if let Some(step) = blocks::continue_upload(self, &core.sizes, &message) {
                 return step;
             }
         }
@@ -320,15 +325,16 @@ impl Pending {
             return Step::Ignore;
         }
         if let Some(watch) = self.watch.as_mut().filter(|_| !fetched) {
-            match watch.take(now, &message) {
+            match watch.take(core, now, &message) {
                 observe::Order::Newer => self.download = None,
                 observe::Order::Older => return Step::Ignore,
                 observe::Order::NotObserved => self.watch = None,
             }
         }
         match blocks::take_block(self, core, message) {
-            Ok(Some(response)) => self.complete(response),
-            Ok(None) => Step::Send,
+            Ok(Taken::Whole(response)) => self.complete(response),
+            Ok(Taken::Block) => Step::Send,
+            Ok(Taken::Stale) => Step::Ignore,
             Err(failure) => self.restart(failure),
         }
     }
@@ -336,6 +342,7 @@ impl Pending {
     /// Reports a response with its whole body.
     fn complete(&mut self, response: Response) -> Step {
         self.download = None;
+        self.restarts = 0;
         if self.watch.is_some() && !self.cancelled { Step::Notify(response) } else { Step::Finish(response) }
     }
 

@@ -39,11 +39,12 @@ impl Watch {
     }
 
     /// Compares a response with the newest notification and stores it if it is newer (RFC 7641, 3.4).
-    pub(super) fn take(&mut self, now: Mono, message: &Inbound) -> Order {
+    pub(super) fn take(&mut self, core: &Core, now: Mono, message: &Inbound) -> Order {
         let Some(sequence) = message.options.uint(OptionNumber::OBSERVE).filter(|_| message.code.is_success()) else {
             return Order::NotObserved;
         };
-        if let Some((newest, at)) = self.newest {
+        // A reliable transport keeps the order, and the numbers have no meaning (RFC 8323, 7.1).
+        if let Some((newest, at)) = self.newest.filter(|_| !core.reliable) {
             let newer =
                 (newest < sequence && sequence - newest < HALF) || (newest > sequence && newest - sequence > HALF);
             if !newer && now.since(at) <= FRESH_FOR {
@@ -55,8 +56,11 @@ impl Watch {
     }
 }
 
-/// Returns the time at which a client that has received no newer state registers anew.
-pub(super) fn expiry(core: &mut Core, now: Mono, response: &Response) -> Mono {
+/// Returns the time at which a client that has received no newer state registers anew, or `None` if it need not.
+pub(super) fn expiry(core: &mut Core, now: Mono, response: &Response) -> Option<Mono> {
+    if core.reliable {
+        return None;
+    }
     let max_age = Duration::from_secs(response.max_age().into());
-    now.plus(max_age + REREGISTER_AFTER + core.random.duration_up_to(REREGISTER_SPREAD))
+    Some(now.plus(max_age + REREGISTER_AFTER + core.random.duration_up_to(REREGISTER_SPREAD)))
 }

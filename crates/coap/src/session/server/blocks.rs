@@ -8,7 +8,7 @@ use viaduct_units::Mono;
 use super::Exchange;
 use crate::blocks::{JoinError, Joined, cut};
 use crate::budget::Share;
-use crate::codec::{Block, BlockSize, Code, OptionNumber};
+use crate::codec::{Block, Code, OptionNumber};
 use crate::message::Inbound;
 use crate::shared::Core;
 use crate::{Request, Response};
@@ -103,15 +103,16 @@ impl Uploads {
         Upload { key, body, expires }
     }
 
-    pub(super) fn expire(&mut self, now: Mono) {
+    /// Drops the bodies that have expired. Returns the time at which the next one does.
+    pub(super) fn expire(&mut self, now: Mono) -> Option<Mono> {
         self.0.retain(|upload| upload.expires > now);
+        self.0.iter().map(|upload| upload.expires).min()
     }
 }
 
 /// Returns the answer to a block that is not the last one. It asks for smaller blocks if the settings do.
 fn proceed(core: &Core, block: Block) -> Response {
-    let size = if block.size == BlockSize::BERT { block.size } else { block.size.min(core.settings.block_size) };
-    let block = Block { size, ..block };
+    let block = Block { size: block.size.min(core.sizes.block), ..block };
     Response::new(Code::CONTINUE).with_uint(OptionNumber::BLOCK1, block.value())
 }
 
@@ -155,8 +156,9 @@ impl Bodies {
         asked: Option<Block>,
         response: &mut Response,
     ) -> bool {
-        let block = asked.unwrap_or(Block { number: 0, more: false, size: core.settings.block_size });
-        let fits = response.payload.len() <= block.size.octets() && block.number == 0;
+        let block = asked.unwrap_or(Block { number: 0, more: false, size: core.sizes.block });
+        let whole = if asked.is_some() { core.sizes.octets(block.size) } else { core.sizes.whole };
+        let fits = response.payload.len() <= whole && block.number == 0;
         if (fits && asked.is_none()) || response.options.contains(OptionNumber::BLOCK2) {
             return false;
         }
@@ -166,7 +168,7 @@ impl Bodies {
                 .add(OptionNumber::ETAG, Bytes::copy_from_slice(&Fnv::new().add(&response.payload).0.to_be_bytes()));
         }
         let stored = !fits && self.store(core, expires, key, response);
-        if !reduce(response, block) {
+        if !reduce(core, response, block) {
             *response = Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block");
         }
         stored
@@ -191,21 +193,23 @@ impl Bodies {
         };
         body.expires = now.plus(core.settings.limits.body_lifetime);
         let mut response = body.response.clone();
-        if !reduce(&mut response, block) {
+        if !reduce(core, &mut response, block) {
             return Some(Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block"));
         }
         Some(response)
     }
 
-    pub(super) fn expire(&mut self, now: Mono) {
+    /// Drops the bodies that have expired. Returns the time at which the next one does.
+    pub(super) fn expire(&mut self, now: Mono) -> Option<Mono> {
         self.0.retain(|body| body.expires > now);
+        self.0.iter().map(|body| body.expires).min()
     }
 }
 
 /// Reduces a response to a block. Returns `false` if its body ends before the block.
-fn reduce(response: &mut Response, block: Block) -> bool {
+fn reduce(core: &Core, response: &mut Response, block: Block) -> bool {
     let octets = response.payload.len();
-    let Some((block, payload)) = cut(&response.payload, block.number, block.size, block.size.octets()) else {
+    let Some((block, payload)) = cut(&response.payload, block.number, block.size, core.sizes.octets(block.size)) else {
         return false;
     };
     response.options.add_uint(OptionNumber::BLOCK2, block.value());

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use viaduct_units::Mono;
 
-use crate::codec::{Block, Code, OptionNumber, Token};
+use crate::codec::{Block, BlockSize, Code, OptionNumber, Token};
 use crate::link_format;
 use crate::message::Inbound;
 use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
@@ -95,7 +95,9 @@ impl Server {
     fn join(&mut self, core: &mut Core, now: Mono, exchange: &Exchange, request: &mut Request) -> Result<(), Response> {
         let Some(block) = exchange.block1 else { return Ok(()) };
         let at = now.plus(core.settings.limits.body_lifetime);
-        self.timers.set(at, ());
+        if self.timers.next().is_none() {
+            self.timers.set(at, ());
+        }
         request.payload = self.uploads.join(core, at, exchange.key, block, request)?;
         request.options.remove(OptionNumber::BLOCK1);
         Ok(())
@@ -135,7 +137,9 @@ impl Server {
             }
         }
         let at = now.plus(core.settings.limits.body_lifetime);
-        if self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response) {
+        if self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response)
+            && self.timers.next().is_none()
+        {
             self.timers.set(at, ());
         }
         exchange.reply(core, response);
@@ -151,8 +155,8 @@ impl Server {
             due = true;
         }
         if due {
-            self.uploads.expire(now);
-            self.bodies.expire(now);
+            let next = [self.uploads.expire(now), self.bodies.expire(now)].into_iter().flatten().min();
+            next.into_iter().for_each(|at| self.timers.set(at, ()));
         }
     }
 
@@ -166,7 +170,7 @@ impl Server {
 impl Exchange {
     fn new(core: &Core, origin: Origin, message: &Inbound) -> Self {
         let block = |number| message.options.get(number).and_then(|value| Block::decode(value));
-        let longest = core.settings.block_size;
+        let longest = core.sizes.block;
         Self {
             origin,
             token: message.token,
@@ -203,6 +207,14 @@ impl Exchange {
 fn refusal(core: &Core, options: &Options) -> Option<Response> {
     if let Some(number) = super::unrecognised(options) {
         return Some(Response::diagnostic(Code::BAD_OPTION, &format!("{number:?}")));
+    }
+    let bert = |number| {
+        let block = options.get(number).map(|value| Block::decode(value));
+        block.is_some_and(|block| block.is_none_or(|block| block.size == BlockSize::BERT))
+    };
+    // The size 7 is reserved on datagrams (RFC 7959, 2.2).
+    if !core.reliable && (bert(OptionNumber::BLOCK1) || bert(OptionNumber::BLOCK2)) {
+        return Some(Response::diagnostic(Code::BAD_REQUEST, "block size"));
     }
     let proxied = options.contains(OptionNumber::PROXY_URI) || options.contains(OptionNumber::PROXY_SCHEME);
     (proxied && !core.settings.proxy).then(|| Response::new(Code::PROXYING_NOT_SUPPORTED))
