@@ -1,5 +1,6 @@
 //! Sockets shared by several kinds: batched receive, kernel timestamps and kernel drop counters. [`secure`] encrypts datagrams.
 
+pub mod dtls;
 pub(crate) mod ethernet;
 mod frame_socket;
 pub mod secure;

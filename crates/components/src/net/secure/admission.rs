@@ -11,7 +11,6 @@ use ring::digest;
 use ring::hmac::{self, HMAC_SHA256};
 use viaduct_units::Mono;
 
-use super::counters::DropReason;
 use super::keys::PublicKey;
 use super::limits::{
     COOKIE_SECRET_PERIOD, HANDSHAKE_BURST, HANDSHAKE_INTERVAL, SOURCE_HANDSHAKE_BURST, SOURCE_HANDSHAKE_INTERVAL,
@@ -39,7 +38,7 @@ pub(super) fn request(handshake: Handshake, to: &PublicKey) -> Vec<u8> {
 
 /// The secrets from which cookies are made.
 #[derive(Debug)]
-pub(super) struct Cookies {
+pub(in crate::net) struct Cookies {
     current: hmac::Key,
     /// The secret before, if it is still valid.
     previous: Option<hmac::Key>,
@@ -47,27 +46,36 @@ pub(super) struct Cookies {
 }
 
 impl Cookies {
-    pub(super) fn new(now: Mono, random: &mut dyn Random) -> Result<Self, RandomError> {
+    pub(in crate::net) fn new(now: Mono, random: &mut dyn Random) -> Result<Self, RandomError> {
         Ok(Self { current: secret(random)?, previous: None, since: now })
     }
 
     /// Returns the cookie of a handshake from an address.
     pub(super) fn make(&self, from: SocketAddr, handshake: Handshake) -> hmac::Tag {
-        hmac::sign(&self.current, &subject(from, handshake))
+        self.sign(&subject(from, handshake))
+    }
+
+    /// Returns the cookie of a subject: the sender's address and what it has sent.
+    pub(in crate::net) fn sign(&self, subject: &[u8]) -> hmac::Tag {
+        hmac::sign(&self.current, subject)
     }
 
     /// Checks a cookie.
     pub(super) fn is_valid(&self, from: SocketAddr, handshake: Handshake, cookie: &[u8; TAG]) -> bool {
-        let subject = subject(from, handshake);
+        self.verify(&subject(from, handshake), cookie)
+    }
+
+    /// Checks the cookie of a subject.
+    pub(in crate::net) fn verify(&self, subject: &[u8], cookie: &[u8]) -> bool {
         let secrets = [Some(&self.current), self.previous.as_ref()];
-        secrets.into_iter().flatten().any(|secret| hmac::verify(secret, &subject, cookie).is_ok())
+        secrets.into_iter().flatten().any(|secret| hmac::verify(secret, subject, cookie).is_ok())
     }
 
     /// Replaces the secret if it is old enough.
     ///
     /// # Errors
     /// The source has no random numbers. Then no cookie is valid that is older than it may be.
-    pub(super) fn refresh(&mut self, now: Mono, random: &mut dyn Random) -> Result<(), RandomError> {
+    pub(in crate::net) fn refresh(&mut self, now: Mono, random: &mut dyn Random) -> Result<(), RandomError> {
         let age = now.since(self.since);
         if age < COOKIE_SECRET_PERIOD {
             return Ok(());
@@ -95,7 +103,7 @@ fn subject(from: SocketAddr, handshake: Handshake) -> [u8; ADDRESS + HEADER] {
     subject
 }
 
-fn ipv6(address: IpAddr) -> [u8; 16] {
+pub(in crate::net) fn ipv6(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
         IpAddr::V6(address) => address.octets(),
@@ -104,7 +112,7 @@ fn ipv6(address: IpAddr) -> [u8; 16] {
 
 /// A limit on a rate that permits a burst.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TokenBucket {
+pub(in crate::net) struct TokenBucket {
     interval: Duration,
     burst: u32,
     /// Time at which the bucket is full again.
@@ -112,12 +120,12 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    pub(super) const fn new(interval: Duration, burst: u32) -> Self {
+    pub(in crate::net) const fn new(interval: Duration, burst: u32) -> Self {
         Self { interval, burst, full_at: Mono(Duration::ZERO) }
     }
 
     /// Takes a token. Returns `false` if there is none.
-    pub(super) fn take(&mut self, now: Mono) -> bool {
+    pub(in crate::net) fn take(&mut self, now: Mono) -> bool {
         if self.full_at.since(now) > self.interval.saturating_mul(self.burst.saturating_sub(1)) {
             return false;
         }
@@ -126,9 +134,30 @@ impl TokenBucket {
     }
 }
 
-/// The limits on key agreements for addresses without a session.
+/// The rates of handshakes with addresses without a session.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::net) struct Rates {
+    /// Interval between handshakes, in the long run.
+    pub(in crate::net) interval: Duration,
+    /// Handshakes at once.
+    pub(in crate::net) burst: u32,
+    /// Interval between handshakes of one source, in the long run.
+    pub(in crate::net) source_interval: Duration,
+    /// Handshakes of one source at once.
+    pub(in crate::net) source_burst: u32,
+}
+
+/// The rates of [`Endpoint`](super::Endpoint).
+pub(super) const RATES: Rates = Rates {
+    interval: HANDSHAKE_INTERVAL,
+    burst: HANDSHAKE_BURST,
+    source_interval: SOURCE_HANDSHAKE_INTERVAL,
+    source_burst: SOURCE_HANDSHAKE_BURST,
+};
+
+/// The limits on handshakes with addresses without a session.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(in crate::net) struct Admission {
     all: TokenBucket,
     sources: Vec<TokenBucket>,
     /// Key of the hash that selects a source's bucket.
@@ -136,21 +165,17 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    pub(super) fn new(random: &mut dyn Random) -> Result<Self, RandomError> {
-        let source = TokenBucket::new(SOURCE_HANDSHAKE_INTERVAL, SOURCE_HANDSHAKE_BURST);
-        let all = TokenBucket::new(HANDSHAKE_INTERVAL, HANDSHAKE_BURST);
+    pub(in crate::net) fn new(random: &mut dyn Random, rates: Rates) -> Result<Self, RandomError> {
+        let source = TokenBucket::new(rates.source_interval, rates.source_burst);
+        let all = TokenBucket::new(rates.interval, rates.burst);
         Ok(Self { all, sources: vec![source; SOURCES], key: secret(random)? })
     }
 
-    /// Admits a key agreement for an address.
-    ///
-    /// # Errors
-    /// The rate of the source or of all is reached.
-    pub(super) fn admit(&mut self, now: Mono, from: SocketAddr) -> Result<(), DropReason> {
+    /// Admits a handshake with an address. Returns `false` if the rate of the source or of all is reached.
+    pub(in crate::net) fn admit(&mut self, now: Mono, from: SocketAddr) -> bool {
         let index = self.bucket(from.ip());
         let source = self.sources.get_mut(index);
-        let is_admitted = source.is_some_and(|source| source.take(now)) && self.all.take(now);
-        if is_admitted { Ok(()) } else { Err(DropReason::HandshakeRate) }
+        source.is_some_and(|source| source.take(now)) && self.all.take(now)
     }
 
     fn bucket(&self, address: IpAddr) -> usize {
@@ -217,8 +242,8 @@ mod tests {
 
     #[test]
     fn a_flood_from_one_network_does_not_use_up_the_limit_of_all() {
-        let mut admission = Admission::new(&mut SystemRandom::default()).unwrap();
-        let admitted = |admission: &mut Admission, from: &str| admission.admit(at(1), from.parse().unwrap()).is_ok();
+        let mut admission = Admission::new(&mut SystemRandom::default(), RATES).unwrap();
+        let admitted = |admission: &mut Admission, from: &str| admission.admit(at(1), from.parse().unwrap());
         let flood = (0..1000).filter(|host| admitted(&mut admission, &format!("[2001:db8::{host:x}]:4000"))).count();
         assert_eq!(flood, SOURCE_HANDSHAKE_BURST as usize);
         let others = (0..200).filter(|host| admitted(&mut admission, &format!("198.51.100.{host}:4000"))).count();

@@ -9,7 +9,7 @@ use ring::hmac;
 use viaduct_units::Mono;
 use zeroize::Zeroizing;
 
-use super::admission::{Admission, Cookies, request, request_key};
+use super::admission::{Admission, Cookies, RATES, request, request_key};
 use super::counters::{Counters, DropReason};
 use super::keys::PrivateKey;
 use super::limits::{EVENTS_MAX, PAYLOAD_OCTETS_MAX, PEERS_MAX, TRANSMITS_MAX, Timing};
@@ -126,7 +126,7 @@ impl Endpoint {
             peers: peers.into_iter().take(PEERS_MAX).map(PeerState::new).collect(),
             timing,
             cookies: Cookies::new(now, &mut *random)?,
-            admission: Admission::new(&mut *random)?,
+            admission: Admission::new(&mut *random, RATES)?,
             random,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -438,10 +438,12 @@ impl Endpoint {
     /// Admits a key agreement. The address of a session has a limit of its own, so that its peer can renew the session
     /// during a flood.
     fn admit(&mut self, now: Mono, from: SocketAddr) -> Result<(), DropReason> {
-        let Some(state) = self.peers.iter_mut().find(|state| state.is_at(from)) else {
-            return self.admission.admit(now, from);
+        let state = self.peers.iter_mut().find(|state| state.is_at(from));
+        let is_admitted = match state {
+            Some(state) => state.agreements.take(now),
+            None => self.admission.admit(now, from),
         };
-        if state.agreements.take(now) { Ok(()) } else { Err(DropReason::HandshakeRate) }
+        if is_admitted { Ok(()) } else { Err(DropReason::HandshakeRate) }
     }
 
     fn refresh_cookies(&mut self, now: Mono) -> Result<(), DropReason> {

@@ -29,14 +29,14 @@
 //! [`Endpoint::seal`] appends and [`Endpoint::poll_transmit`] returns, and calls [`Endpoint::handle_timeout`] when
 //! [`Endpoint::poll_timeout`] is due.
 
-mod admission;
+pub(in crate::net) mod admission;
 mod counters;
 mod endpoint;
 mod keys;
 pub mod limits;
 mod noise;
 mod peer;
-mod random;
+pub(in crate::net) mod random;
 mod replay;
 mod session;
 mod settings;

@@ -33,7 +33,7 @@ impl Random for SystemRandom {
 }
 
 /// Returns an array of random octets.
-pub(super) fn octets<const N: usize>(random: &mut dyn Random) -> Result<[u8; N], RandomError> {
+pub(in crate::net) fn octets<const N: usize>(random: &mut dyn Random) -> Result<[u8; N], RandomError> {
     let mut octets = [0; N];
     random.fill(&mut octets)?;
     Ok(octets)
