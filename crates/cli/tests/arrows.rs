@@ -10,8 +10,20 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
 
 /// Crates that read no clock, socket, file, environment or random source.
-const PURE: [&str; 12] =
-    ["its", "asn1", "coap", "etsi", "etsi-infrastructure", "lidar", "mqttsn", "netem", "ros", "teleop", "units", "v2x-json"];
+const PURE: [&str; 12] = [
+    "its",
+    "asn1",
+    "coap",
+    "etsi",
+    "etsi-infrastructure",
+    "lidar",
+    "mqttsn",
+    "netem",
+    "ros",
+    "teleop",
+    "units",
+    "v2x-json",
+];
 
 /// Returns the crates that each crate may use, from the table under "Code map".
 fn documented() -> BTreeMap<String, BTreeSet<String>> {

@@ -3,6 +3,7 @@
 pub mod dtls;
 pub(crate) mod ethernet;
 mod frame_socket;
+pub(crate) mod port;
 pub mod secure;
 mod socket_counters;
 mod sys;

@@ -29,6 +29,8 @@ use crate::coap;
 use crate::encoding::Encoding;
 use crate::mqtt::client::check_range;
 use crate::mqtt::typed::InboundType;
+use crate::net::dtls::DtlsClientSettings;
+use crate::net::port::check_keys;
 use crate::retransmission::Timers;
 use runner::Runner;
 
@@ -45,6 +47,9 @@ const OFFERED: Qos = Qos::keep_last(16);
 pub struct Settings {
     /// UDP address of the server.
     pub server: SocketAddr,
+    /// DTLS with a pre-shared key (`coaps://`). Default: none.
+    #[serde(default)]
+    pub dtls: Option<DtlsClientSettings>,
     /// Routes from topics of the bus to resources of the server; at most 64.
     #[serde(default)]
     pub routes: Vec<RouteSettings>,
@@ -127,6 +132,7 @@ impl Settings {
         if self.routes.is_empty() && self.observe.is_empty() {
             return Err(SettingError::new("routes", "required: at least one of `routes` or `observe`"));
         }
+        self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("window", self.window as u64, 1, 64)?;
         check_range("routes", self.routes.len() as u64, 0, ROUTES_MAX as u64)?;
         check_range("observe", self.observe.len() as u64, 0, ROUTES_MAX as u64)?;
@@ -170,6 +176,10 @@ impl Component for CoapClient {
 
     fn check(settings: &Settings) -> Result<(), SettingError> {
         settings.check()
+    }
+
+    fn check_machine(settings: &Settings) -> Result<(), SettingError> {
+        check_keys(settings.dtls.as_ref().map(DtlsClientSettings::load))
     }
 
     fn edges(settings: &Settings) -> Edges {

@@ -2,7 +2,7 @@
 
 use std::future::{Future as _, poll_fn};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::{Context as TaskContext, Poll};
 use std::time::Duration;
@@ -20,12 +20,9 @@ use crate::coap;
 use crate::encoding::Encoder;
 use crate::machine_counters::MachineCounters;
 use crate::mqtt::typed::Sink;
-use crate::net::socket_counters;
+use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
-use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, UdpSettings, UdpSocket};
 
-/// Datagrams that wait until the kernel takes them.
-const QUEUE_MAX: usize = 1024;
 /// Size of the kernel's receive buffer in bytes.
 const RECEIVE_BUFFER_OCTETS: usize = 1 << 20;
 /// Interval at which counters are updated.
@@ -40,7 +37,7 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 /// The task.
 pub(super) struct Runner {
     server: SocketAddr,
-    socket: UdpSocket,
+    port: Port,
     endpoint: Endpoint,
     routes: Vec<Route>,
     /// Route that is asked first for its next sample.
@@ -70,7 +67,6 @@ struct Observed {
 }
 
 struct Counters {
-    socket: MachineCounters<UdpSocket>,
     endpoint: MachineCounters<Endpoint>,
     taken: Counter,
     delivered: Counter,
@@ -88,14 +84,6 @@ struct Counters {
 impl Runner {
     /// Opens the socket and the topics. Must be called inside the runtime.
     pub(super) fn open<C: Component>(settings: Settings, context: &Context<C>) -> Result<Self, StartError> {
-        let any: IpAddr =
-            if settings.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let udp = UdpSettings {
-            receive_buffer_octets: RECEIVE_BUFFER_OCTETS,
-            datagram_octets_max: DATAGRAM_OCTETS_MAX,
-            queue_max: QUEUE_MAX,
-        };
-        let socket = UdpSocket::bind(SocketAddr::new(any, 0), &udp);
         let mut tick = tokio::time::interval(COUNT_PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let machine = viaduct_coap::Settings {
@@ -107,7 +95,7 @@ impl Runner {
         };
         Ok(Self {
             server: settings.server,
-            socket: socket.map_err(|cause| StartError::io("cannot open a UDP socket", cause))?,
+            port: Port::client(settings.server, RECEIVE_BUFFER_OCTETS, settings.dtls.as_ref(), context)?,
             endpoint: Endpoint::new(machine, context.seed()),
             routes: settings.routes.iter().map(|route| Route::open(route, context)).collect::<Result<_, _>>()?,
             first: 0,
@@ -121,9 +109,9 @@ impl Runner {
 
     /// Runs until the stop of the component is requested.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        let mut deadline = None;
+        let (mut deadline, mut payloads) = (None, Vec::new());
         loop {
-            self.timer.set(self.endpoint.poll_timeout())?;
+            self.timer.set(earlier(self.endpoint.poll_timeout(), self.port.poll_timeout()))?;
             let is_stopping = deadline.is_some();
             if is_stopping && self.routes.iter().all(|route| route.request.is_none()) {
                 break;
@@ -132,10 +120,12 @@ impl Runner {
                 biased;
                 () = at(deadline) => break,
                 () = self.stop.asked(), if !is_stopping => deadline = Some(Instant::now() + FLUSH_TIME_MAX),
-                arrived = receive(&mut self.socket, &mut self.endpoint) => arrived?,
+                arrived = self.port.receive(&mut payloads) => arrived?,
                 expired = self.timer.expired() => {
                     expired?;
-                    self.endpoint.handle_timeout(clock::mono());
+                    let now = clock::mono();
+                    self.port.handle_timeout(now, &mut payloads);
+                    self.endpoint.handle_timeout(now);
                 }
                 taken = next_sample(&mut self.routes, &mut self.first), if !is_stopping => match taken {
                     Some((index, sample)) => self.send(index, &sample),
@@ -145,6 +135,9 @@ impl Runner {
                     self.observe();
                     self.sync_counters();
                 }
+            }
+            for (from, payload) in payloads.drain(..) {
+                self.endpoint.handle_datagram(clock::mono(), from, &payload);
             }
             self.settle();
         }
@@ -205,9 +198,9 @@ impl Runner {
             }
         }
         while let Some((to, datagram)) = self.endpoint.poll_transmit() {
-            self.socket.push(to, datagram);
+            self.port.push(to, datagram);
         }
-        self.socket.flush();
+        self.port.flush();
     }
 
     /// Handles the response to a request, or the end of an observation.
@@ -267,22 +260,11 @@ impl Runner {
     }
 
     fn sync_counters(&mut self) {
-        self.socket.count_kernel_drops();
-        self.counters.socket.sync(&self.socket);
+        self.port.sync_counters();
         self.counters.endpoint.sync(&self.endpoint);
         let round_trip = self.endpoint.round_trip(self.server);
         self.counters.round_trip.set(round_trip.map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0));
     }
-}
-
-/// Passes the next datagrams to the machine. Cancelling the wait loses nothing.
-async fn receive(socket: &mut UdpSocket, endpoint: &mut Endpoint) -> io::Result<()> {
-    let mut received = Vec::new();
-    socket.receive(&mut received).await?;
-    for datagram in received {
-        endpoint.handle_datagram(clock::mono(), datagram.from, &datagram.octets);
-    }
-    Ok(())
 }
 
 /// Waits until `deadline`, or forever if there is none.
@@ -349,7 +331,6 @@ impl Counters {
     fn open<C: Component>(context: &Context<C>) -> Self {
         let dropped = |reason| context.counter_for("dropped", reason);
         Self {
-            socket: socket_counters(context),
             endpoint: coap::endpoint_counters(context),
             taken: context.counter("taken"),
             delivered: context.counter("delivered"),

@@ -21,6 +21,7 @@ mod resources;
 mod runner;
 mod service;
 mod settings;
+mod tcp;
 
 use std::net::SocketAddr;
 
@@ -29,6 +30,8 @@ use serde::Deserialize;
 use viaduct_node::{Component, Context, Edges, Resource as Taken, SettingError, StartError};
 
 use crate::mqtt::client::check_range;
+use crate::net::dtls::DtlsServerSettings;
+use crate::net::port::check_keys;
 use crate::retransmission::Timers;
 pub use proxy::ProxySettings;
 use runner::Runner;
@@ -41,6 +44,9 @@ pub struct Settings {
     /// UDP address for clients (`coap://`). Port 0 selects a free port. Default: `127.0.0.1:5683`.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
+    /// DTLS with pre-shared keys on `listen`, which then serves `coaps://` only, usually on port 5684. Default: none.
+    #[serde(default)]
+    pub dtls: Option<DtlsServerSettings>,
     /// TCP address for clients (`coap+tcp://`). Default: none.
     #[serde(default)]
     pub tcp: Option<SocketAddr>,
@@ -165,8 +171,13 @@ impl Component for CoapServer {
                 return Err(SettingError::new("proxy.path", problem));
             }
         }
+        settings.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("receive_buffer_octets", settings.receive_buffer_octets as u64, 4096, 256 << 20)?;
         settings.limits.check()
+    }
+
+    fn check_machine(settings: &Settings) -> Result<(), SettingError> {
+        check_keys(settings.dtls.as_ref().map(DtlsServerSettings::load))
     }
 
     fn edges(settings: &Settings) -> Edges {

@@ -9,35 +9,42 @@ use tokio::time::{Interval, MissedTickBehavior};
 use viaduct_bus::{Counter, clock};
 use viaduct_coap::codec::Code;
 use viaduct_coap::settings::{AddressCheck, Limits, Notifications};
+use viaduct_coap::tcp::Connection;
 use viaduct_coap::{EndReason, Endpoint, Event, ExchangeId, ObservationId, Response};
 use viaduct_node::{Component, Context, StartError, Stop};
 
-use super::proxy::{self, Answer};
+use super::proxy::{self, Answer, Forwarded};
 use super::resources::Resources;
 use super::service::{Outcome, Service, ServiceCounters, answered};
+use super::tcp::{self, Tcp};
 use super::{AddressCheckSetting, LimitSettings, Settings};
 use crate::coap;
 use crate::machine_counters::MachineCounters;
-use crate::net::socket_counters;
+use crate::net::port::{Arrival, Port, earlier};
 use crate::net::timer::PreciseTimer;
-use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, Received, UdpSettings, UdpSocket};
 
-/// Datagrams that wait until the kernel takes them.
-const QUEUE_MAX: usize = 4096;
 /// Requests that are passed on at a time. More are answered 5.03.
 const FORWARDED_MAX: usize = 64;
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 
+/// The way on which a request arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transport {
+    Udp,
+    Tcp(tcp::Number),
+}
+
 /// The task.
 pub(super) struct Runner {
-    socket: UdpSocket,
+    port: Port,
     endpoint: Endpoint,
+    tcp: Tcp,
     service: Service,
     /// Observations by path.
-    observers: HashMap<String, Vec<ObservationId>>,
+    observers: HashMap<String, Vec<(Transport, ObservationId)>>,
     /// Requests that were passed on.
-    forwarded: JoinSet<(ExchangeId, Answer)>,
+    forwarded: JoinSet<(Transport, ExchangeId, Answer)>,
     timer: PreciseTimer,
     count: Interval,
     stop: Stop,
@@ -45,7 +52,6 @@ pub(super) struct Runner {
 }
 
 struct Counters {
-    socket: MachineCounters<UdpSocket>,
     endpoint: MachineCounters<Endpoint>,
     observations: Counter,
     notifications: Counter,
@@ -55,15 +61,10 @@ struct Counters {
 impl Runner {
     /// Opens the socket and the topics. Must be called inside the runtime.
     pub(super) fn open<C: Component>(settings: &Settings, context: &Context<C>) -> Result<Self, StartError> {
-        let udp = UdpSettings {
-            receive_buffer_octets: settings.receive_buffer_octets,
-            datagram_octets_max: DATAGRAM_OCTETS_MAX,
-            queue_max: QUEUE_MAX,
-        };
-        let failed = |cause| StartError::io(format!("cannot open a UDP socket on {}", settings.listen), cause);
-        let socket = UdpSocket::bind(settings.listen, &udp).map_err(failed)?;
-        let (component, address) = (context.name(), socket.local_address().map_err(failed)?);
-        tracing::info!(component, %address, "CoAP server listens");
+        let port = Port::server(settings.listen, settings.receive_buffer_octets, settings.dtls.as_ref(), context)?;
+        if let Ok(address) = port.local_address() {
+            tracing::info!(component = context.name(), %address, "CoAP server listens");
+        }
         let mut count = tokio::time::interval(COUNT_PERIOD);
         count.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let service = Service {
@@ -77,11 +78,13 @@ impl Runner {
                     .map(|class| context.counter_for("responses", class)),
             },
         };
-        let mut endpoint = Endpoint::new(machine(settings), context.seed());
+        let machine = machine(settings);
+        let mut endpoint = Endpoint::new(machine.clone(), context.seed());
         endpoint.set_resources(service.links());
         Ok(Self {
-            socket,
+            port,
             endpoint,
+            tcp: Tcp::open(settings.tcp, settings.limits.connections_max, machine, context)?,
             service,
             observers: HashMap::new(),
             forwarded: JoinSet::new(),
@@ -94,132 +97,170 @@ impl Runner {
 
     /// Runs until the stop of the component is requested.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        let mut received = Vec::new();
+        let mut payloads = Vec::new();
         loop {
-            self.timer.set(self.endpoint.poll_timeout())?;
+            let datagrams = earlier(self.endpoint.poll_timeout(), self.port.poll_timeout());
+            self.timer.set(earlier(datagrams, self.tcp.poll_timeout()))?;
             tokio::select! {
                 biased;
                 () = self.stop.asked() => break,
-                arrived = self.socket.receive(&mut received) => {
-                    arrived?;
-                    self.take_datagrams(&mut received);
-                }
+                arrived = self.port.receive(&mut payloads) => arrived?,
                 expired = self.timer.expired() => {
                     expired?;
-                    self.endpoint.handle_timeout(clock::mono());
-                    self.settle();
+                    self.handle_timeout(&mut payloads);
                 }
                 Some(done) = self.forwarded.join_next() => self.take_answer(done),
                 changed = self.service.resources.next() => match changed {
                     Some(path) => self.take_sample(&path),
                     None => break,
                 },
+                arrived = self.tcp.next() => {
+                    let number = self.tcp.take(arrived?, self.service.links());
+                    number.into_iter().for_each(|number| self.settle(Transport::Tcp(number)));
+                }
                 _ = self.count.tick() => self.sync_counters(),
             }
+            for (from, payload) in payloads.drain(..) {
+                self.endpoint.handle_datagram(clock::mono(), from, &payload);
+                // A response that follows at once is sent with the acknowledgement.
+                self.handle_events(Transport::Udp);
+            }
+            self.settle(Transport::Udp);
         }
         self.sync_counters();
         Ok(())
     }
 
-    fn take_datagrams(&mut self, received: &mut Vec<Received>) {
-        for Received { from, octets, .. } in received.drain(..) {
-            self.endpoint.handle_datagram(clock::mono(), from, &octets);
-            // A response that follows at once is sent with the acknowledgement.
-            self.handle_events();
+    fn handle_timeout(&mut self, payloads: &mut Vec<Arrival>) {
+        let now = clock::mono();
+        self.port.handle_timeout(now, payloads);
+        self.endpoint.handle_timeout(now);
+        for number in self.tcp.handle_timeout(now) {
+            self.settle(Transport::Tcp(number));
         }
-        self.settle();
     }
 
-    /// Handles the events of the machine and sends its datagrams.
-    fn settle(&mut self) {
-        self.handle_events();
-        while let Some((to, datagram)) = self.endpoint.poll_transmit() {
-            self.socket.push(to, datagram);
+    /// Handles the events of a machine and sends what it has to send.
+    fn settle(&mut self, transport: Transport) {
+        self.handle_events(transport);
+        match transport {
+            Transport::Udp => {
+                while let Some((to, datagram)) = self.endpoint.poll_transmit() {
+                    self.port.push(to, datagram);
+                }
+                self.port.flush();
+            }
+            Transport::Tcp(number) => self.tcp.flush(number),
         }
-        self.socket.flush();
     }
 
-    fn handle_events(&mut self) {
-        while let Some(event) = self.endpoint.poll_event() {
+    fn handle_events(&mut self, transport: Transport) {
+        while let Some(event) = match transport {
+            Transport::Udp => self.endpoint.poll_event(),
+            Transport::Tcp(number) => self.tcp.machine(number).and_then(Connection::poll_event),
+        } {
             match event {
                 Event::Request { id, request, observe } => match self.service.handle(&request) {
-                    Outcome::Respond(response, path) => self.respond(id, response, observe.zip(path)),
-                    Outcome::Forward(forwarded) => match self.service.proxy.clone() {
-                        Some(proxy) if self.forwarded.len() < FORWARDED_MAX => {
-                            self.forwarded.spawn(async move { (id, proxy::forward(&proxy, forwarded).await) });
-                        }
-                        _ => {
-                            let text = "too many requests are being passed on";
-                            self.respond_forwarded(id, Response::diagnostic(Code::SERVICE_UNAVAILABLE, text));
-                        }
-                    },
+                    Outcome::Respond(response, path) => self.respond(transport, id, response, observe.zip(path)),
+                    Outcome::Forward(forwarded) => self.forward(transport, id, forwarded),
                 },
-                Event::ObservationEnded { id, reason } => self.forget(id, reason),
-                // This endpoint sends no requests.
+                Event::ObservationEnded { id, reason } => self.forget(transport, id, reason),
+                // This end sends no requests.
                 Event::Response { .. } | Event::Notification { .. } | Event::Failed { .. } | Event::Pong { .. } => {}
             }
         }
     }
 
-    fn respond(&mut self, id: ExchangeId, response: Response, observed: Option<(ObservationId, String)>) {
-        let now = clock::mono();
-        match observed {
-            Some((observation, path)) => {
-                // A client may register again with the same identity.
-                let observers = self.observers.entry(path).or_default();
-                if !observers.contains(&observation) {
-                    observers.push(observation);
-                    self.counters.observations.increment();
-                }
-                self.endpoint.respond_observed(now, id, response);
+    fn forward(&mut self, transport: Transport, id: ExchangeId, forwarded: Forwarded) {
+        match self.service.proxy.clone() {
+            Some(proxy) if self.forwarded.len() < FORWARDED_MAX => {
+                self.forwarded.spawn(async move { (transport, id, proxy::forward(&proxy, forwarded).await) });
             }
-            None => self.endpoint.respond(now, id, response),
+            _ => {
+                let text = "too many requests are being passed on";
+                let response = Response::diagnostic(Code::SERVICE_UNAVAILABLE, text);
+                self.service.counters.respond(&response);
+                self.respond(transport, id, response, None);
+            }
         }
     }
 
-    fn respond_forwarded(&mut self, id: ExchangeId, response: Response) {
-        self.service.counters.respond(&response);
-        self.endpoint.respond(clock::mono(), id, response);
+    /// Answers a request, and begins the observation that it asks for.
+    fn respond(
+        &mut self,
+        transport: Transport,
+        id: ExchangeId,
+        response: Response,
+        observed: Option<(ObservationId, String)>,
+    ) {
+        let now = clock::mono();
+        let is_observed = observed.is_some();
+        if let Some((observation, path)) = observed {
+            // A client may register again with the same identity.
+            let observers = self.observers.entry(path).or_default();
+            if !observers.contains(&(transport, observation)) {
+                observers.push((transport, observation));
+                self.counters.observations.increment();
+            }
+        }
+        match transport {
+            Transport::Udp if is_observed => self.endpoint.respond_observed(now, id, response),
+            Transport::Udp => self.endpoint.respond(now, id, response),
+            Transport::Tcp(number) => match self.tcp.machine(number) {
+                Some(machine) if is_observed => machine.respond_observed(now, id, response),
+                Some(machine) => machine.respond(now, id, response),
+                None => {}
+            },
+        }
     }
 
-    fn take_answer(&mut self, done: Result<(ExchangeId, Answer), tokio::task::JoinError>) {
+    fn take_answer(&mut self, done: Result<(Transport, ExchangeId, Answer), tokio::task::JoinError>) {
         // A task that panicked leaves its request without an answer, which the client notices.
-        if let Ok((id, answer)) = done {
-            self.respond_forwarded(id, answered(answer));
-            self.settle();
+        if let Ok((transport, id, answer)) = done {
+            let response = answered(answer);
+            self.service.counters.respond(&response);
+            self.respond(transport, id, response, None);
+            self.settle(transport);
         }
     }
 
-    /// Notifies the observers of a path. One whose path is new is listed from now on.
+    /// Notifies the observers of a path. One whose topic is new is listed from now on.
     fn take_sample(&mut self, path: &str) {
-        let observers = self.observers.get(path).map_or(&[][..], Vec::as_slice);
+        let observers = self.observers.get(path).cloned().unwrap_or_default();
         if !observers.is_empty() {
-            let state = self.service.state(path);
-            let now = clock::mono();
-            for observation in observers {
-                self.endpoint.notify(now, *observation, state.clone());
+            let (state, now) = (self.service.state(path), clock::mono());
+            for (transport, observation) in observers {
                 self.counters.notifications.increment();
+                match transport {
+                    Transport::Udp => self.endpoint.notify(now, observation, state.clone()),
+                    Transport::Tcp(number) => {
+                        if let Some(machine) = self.tcp.machine(number) {
+                            machine.notify(now, observation, state.clone());
+                        }
+                        self.settle(transport);
+                    }
+                }
             }
         }
         if self.service.resources.take_is_new() {
-            self.endpoint.set_resources(self.service.links());
+            let links = self.service.links();
+            self.tcp.set_resources(&links);
+            self.endpoint.set_resources(links);
         }
-        self.settle();
     }
 
-    fn forget(&mut self, id: ObservationId, reason: EndReason) {
+    fn forget(&mut self, transport: Transport, id: ObservationId, reason: EndReason) {
         if let Some(counter) = self.counters.ended.get(reason as usize) {
             counter.increment();
         }
         self.observers.retain(|_, observers| {
-            observers.retain(|observation| *observation != id);
+            observers.retain(|observer| *observer != (transport, id));
             !observers.is_empty()
         });
     }
 
     fn sync_counters(&mut self) {
-        self.socket.count_kernel_drops();
-        self.counters.socket.sync(&self.socket);
+        self.port.sync_counters();
         self.counters.endpoint.sync(&self.endpoint);
     }
 }
@@ -227,7 +268,6 @@ impl Runner {
 impl Counters {
     fn open<C: Component>(context: &Context<C>) -> Self {
         Self {
-            socket: socket_counters(context),
             endpoint: coap::endpoint_counters(context),
             observations: context.counter("observations"),
             notifications: context.counter("notifications"),

@@ -32,6 +32,8 @@ use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError
 
 use crate::mqtt::check_readable;
 use crate::mqtt::client::tls;
+use crate::net::dtls::DtlsServerSettings;
+use crate::net::port::check_keys;
 use runner::Runner;
 pub use settings::{Acknowledge, DiscoverySettings, LimitSettings, Mode, PredefinedSettings, Settings};
 
@@ -49,6 +51,7 @@ impl Component for MqttsnGateway {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
         }
+        check_keys(settings.dtls.as_ref().map(DtlsServerSettings::load))?;
         tls::check_files(settings.tls.as_ref())
     }
 

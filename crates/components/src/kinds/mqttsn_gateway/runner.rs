@@ -22,13 +22,13 @@ use super::upstream::{Event, Events};
 use super::{Acknowledge, Mode};
 use crate::machine_counters::MachineCounters;
 use crate::mqtt::client::{Shared, credentials};
-use crate::net::socket_counters;
+use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
 use crate::net::udp::{interface_address, sending_socket};
 use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, Received, UdpSettings, UdpSocket};
 
-/// Datagrams that wait until the kernel takes them.
-const QUEUE_MAX: usize = 8192;
+/// Multicast datagrams that wait until the kernel takes them.
+const QUEUE_MAX: usize = 64;
 /// Events of the broker that are handled in a row before datagrams are received.
 const BATCH: usize = 64;
 /// Interval at which counters are updated.
@@ -37,7 +37,7 @@ const COUNT_PERIOD: Duration = Duration::from_secs(1);
 /// The task.
 pub(super) struct Runner {
     gateway: Gateway,
-    socket: UdpSocket,
+    port: Port,
     discovery: Option<Discovery>,
     broker: Broker,
     storage: Storage,
@@ -69,7 +69,6 @@ enum Arrived {
 }
 
 struct Counters {
-    socket: MachineCounters<UdpSocket>,
     gateway: MachineCounters<Gateway>,
     sessions: Gauge,
     buffered_octets: Gauge,
@@ -90,17 +89,16 @@ impl Runner {
             let (from_clients, to_clients) = (restored.from_clients, restored.to_clients);
             tracing::info!(sessions, from_clients, to_clients, refused, "sessions of an earlier process are restored");
         }
-        let udp = udp_settings(settings);
-        let failed = |cause| StartError::io(format!("cannot open a UDP socket on {}", settings.listen), cause);
-        let socket = UdpSocket::bind(settings.listen, &udp).map_err(failed)?;
-        let (component, address) = (context.name(), socket.local_address().map_err(failed)?);
-        tracing::info!(component, %address, "MQTT-SN gateway listens");
+        let port = Port::server(settings.listen, settings.receive_buffer_octets, settings.dtls.as_ref(), context)?;
+        if let Ok(address) = port.local_address() {
+            tracing::info!(component = context.name(), %address, "MQTT-SN gateway listens");
+        }
         let mut count = tokio::time::interval(COUNT_PERIOD);
         count.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
             gateway,
-            socket,
-            discovery: Discovery::open(settings, &udp)?,
+            port,
+            discovery: Discovery::open(settings)?,
             broker: Broker::open(settings, context)?,
             storage,
             timer: PreciseTimer::new().map_err(|cause| StartError::io("cannot create a timer", cause))?,
@@ -112,26 +110,29 @@ impl Runner {
 
     /// Runs until the stop of the component is requested.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        let (mut received, mut discovered) = (Vec::new(), Vec::new());
+        let (mut payloads, mut discovered) = (Vec::new(), Vec::new());
         // Events of the restored sessions, and the state of the broker.
         self.broker.update(&mut self.gateway);
         self.settle().await;
         loop {
-            self.timer.set(self.gateway.poll_timeout())?;
+            self.timer.set(earlier(self.gateway.poll_timeout(), self.port.poll_timeout()))?;
             tokio::select! {
                 biased;
                 () = self.stop.asked() => break,
-                arrived = self.socket.receive(&mut received) => arrived?,
+                arrived = self.port.receive(&mut payloads) => arrived?,
                 arrived = receive(self.discovery.as_mut(), &mut discovered) => arrived?,
                 arrived = self.broker.next() => self.take(arrived).await,
                 expired = self.timer.expired() => {
                     expired?;
-                    self.gateway.handle_timeout(clock::mono());
+                    let now = clock::mono();
+                    self.port.handle_timeout(now, &mut payloads);
+                    self.gateway.handle_timeout(now);
                 }
                 _ = self.count.tick() => self.sync_counters(),
             }
-            for Received { from, octets, .. } in received.drain(..).chain(discovered.drain(..)) {
-                self.gateway.handle_datagram(clock::mono(), from, &octets);
+            payloads.extend(discovered.drain(..).map(|Received { from, octets, .. }| (from, octets)));
+            for (from, payload) in payloads.drain(..) {
+                self.gateway.handle_datagram(clock::mono(), from, &payload);
             }
             self.settle().await;
         }
@@ -177,7 +178,7 @@ impl Runner {
         while let Some(transmit) = self.gateway.poll_transmit() {
             self.send(transmit);
         }
-        self.socket.flush();
+        self.port.flush();
         if let Some(discovery) = &mut self.discovery {
             discovery.socket.flush();
         }
@@ -185,27 +186,18 @@ impl Runner {
 
     fn send(&mut self, Transmit { to, datagram }: Transmit) {
         match (to, &mut self.discovery) {
-            (Destination::Unicast(address), _) => self.socket.push(address, datagram),
+            (Destination::Unicast(address), _) => self.port.push(address, datagram),
             (Destination::Broadcast { .. }, Some(discovery)) => discovery.socket.push(discovery.group, datagram),
-            (Destination::Broadcast { reply_to: Some(address), .. }, None) => self.socket.push(address, datagram),
+            (Destination::Broadcast { reply_to: Some(address), .. }, None) => self.port.push(address, datagram),
             (Destination::Broadcast { reply_to: None, .. }, None) => {}
         }
     }
 
     fn sync_counters(&mut self) {
-        self.socket.count_kernel_drops();
-        self.counters.socket.sync(&self.socket);
+        self.port.sync_counters();
         self.counters.gateway.sync(&self.gateway);
         self.counters.sessions.set(self.gateway.sessions() as f64);
         self.counters.buffered_octets.set(self.gateway.buffered_octets() as f64);
-    }
-}
-
-fn udp_settings(settings: &Settings) -> UdpSettings {
-    UdpSettings {
-        receive_buffer_octets: settings.receive_buffer_octets,
-        datagram_octets_max: DATAGRAM_OCTETS_MAX,
-        queue_max: QUEUE_MAX,
     }
 }
 
@@ -248,7 +240,7 @@ fn machine(settings: &Settings) -> GatewaySettings {
 }
 
 impl Discovery {
-    fn open(settings: &Settings, udp: &UdpSettings) -> Result<Option<Self>, StartError> {
+    fn open(settings: &Settings) -> Result<Option<Self>, StartError> {
         let Some(discovery) = &settings.discovery else { return Ok(None) };
         let interface = interface_address(&discovery.interface)?;
         let group = discovery.group;
@@ -260,7 +252,12 @@ impl Discovery {
             Ok(socket)
         };
         let failed = |cause| StartError::io(format!("cannot join the multicast group {group} on {interface}"), cause);
-        let socket = open().and_then(|socket| UdpSocket::new(socket, udp)).map_err(failed)?;
+        let udp = UdpSettings {
+            receive_buffer_octets: settings.receive_buffer_octets,
+            datagram_octets_max: DATAGRAM_OCTETS_MAX,
+            queue_max: QUEUE_MAX,
+        };
+        let socket = open().and_then(|socket| UdpSocket::new(socket, &udp)).map_err(failed)?;
         Ok(Some(Self { group: group.into(), socket }))
     }
 }
@@ -406,11 +403,6 @@ impl Counters {
                 gateway.counters().dropped(reason)
             });
         });
-        Self {
-            socket: socket_counters(context),
-            gateway,
-            sessions: context.gauge("sessions"),
-            buffered_octets: context.gauge("buffered_octets"),
-        }
+        Self { gateway, sessions: context.gauge("sessions"), buffered_octets: context.gauge("buffered_octets") }
     }
 }

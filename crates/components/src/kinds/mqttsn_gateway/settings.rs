@@ -10,6 +10,7 @@ use viaduct_node::SettingError;
 
 use crate::mqtt::client::tls::{self, TlsSettings};
 use crate::mqtt::client::{OutboxSettings, ReconnectSettings, Version, check_range};
+use crate::net::dtls::DtlsServerSettings;
 use crate::retransmission::Timers;
 
 /// Settings of `mqttsn_gateway`.
@@ -19,6 +20,9 @@ pub struct Settings {
     /// UDP address for clients and forwarders, usually with port 1884; port 0 selects a free port. Default: `127.0.0.1:1884`.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
+    /// DTLS with pre-shared keys on `listen`, which then serves clients with a key only. Default: none.
+    #[serde(default)]
+    pub dtls: Option<DtlsServerSettings>,
     /// Identifier of the gateway in ADVERTISE and GWINFO, 0 to 255. Default: 1.
     #[serde(default = "default_gateway_id")]
     pub gateway_id: u8,
@@ -221,6 +225,7 @@ impl Settings {
             }
             check_range("discovery.advertise_s", discovery.advertise_s.into(), 1, 65_535)?;
         }
+        self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("receive_buffer_octets", self.receive_buffer_octets as u64, 4096, 256 << 20)?;
         self.limits.check()?;
         self.check_predefined()?;

@@ -1,0 +1,224 @@
+//! The connections over TCP (RFC 8323).
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use viaduct_bus::{Counter, clock};
+use viaduct_coap::Resource;
+use viaduct_coap::tcp::Connection;
+use viaduct_node::{Component, Context, StartError};
+use viaduct_units::{Mono, Rng};
+
+/// Octets of a read.
+const READ_OCTETS: usize = 16 << 10;
+/// Reads of all connections that wait for the server.
+const READS_MAX: usize = 64;
+/// Writes of a connection that wait. A client that reads more slowly is disconnected.
+const WRITES_MAX: usize = 256;
+
+/// Identity of a connection in this process.
+pub(super) type Number = u64;
+
+/// The connections.
+pub(super) struct Tcp {
+    listener: Option<TcpListener>,
+    settings: viaduct_coap::Settings,
+    random: Rng,
+    connections_max: usize,
+    links: HashMap<Number, Link>,
+    last: Number,
+    reads: (mpsc::Sender<(Number, Read)>, mpsc::Receiver<(Number, Read)>),
+    tasks: JoinSet<()>,
+    accepted: Counter,
+    refused: Counter,
+}
+
+struct Link {
+    machine: Connection,
+    writes: mpsc::Sender<Bytes>,
+    task: AbortHandle,
+}
+
+/// What a connection has received.
+enum Read {
+    Octets(Bytes),
+    End,
+}
+
+/// What happened on the listener or a connection.
+pub(super) enum Arrived {
+    Client(TcpStream, SocketAddr),
+    Octets(Number, Bytes),
+    End(Number),
+}
+
+impl Tcp {
+    /// Opens the listener, if there is an address. Must be called inside the runtime.
+    pub(super) fn open<C: Component>(
+        listen: Option<SocketAddr>,
+        connections_max: usize,
+        settings: viaduct_coap::Settings,
+        context: &Context<C>,
+    ) -> Result<Self, StartError> {
+        let open = |address: SocketAddr| {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            TcpListener::from_std(listener)
+        };
+        let failed = |cause| {
+            let address = listen.map(|address| address.to_string()).unwrap_or_default();
+            StartError::io(format!("cannot listen on {address}"), cause)
+        };
+        Ok(Self {
+            listener: listen.map(open).transpose().map_err(failed)?,
+            settings,
+            random: Rng::new(context.seed().wrapping_add(1)),
+            connections_max,
+            links: HashMap::new(),
+            last: 0,
+            reads: mpsc::channel(READS_MAX),
+            tasks: JoinSet::new(),
+            accepted: context.counter("connections"),
+            refused: context.counter("connections_refused"),
+        })
+    }
+
+    /// Waits for a client, octets, or the end of a connection. Cancelling the wait loses nothing.
+    pub(super) async fn next(&mut self) -> io::Result<Arrived> {
+        let Some(listener) = &self.listener else { return std::future::pending().await };
+        loop {
+            tokio::select! {
+                biased;
+                read = self.reads.1.recv() => match read {
+                    Some((number, Read::Octets(octets))) => return Ok(Arrived::Octets(number, octets)),
+                    Some((number, Read::End)) => return Ok(Arrived::End(number)),
+                    // This end has a sender, too.
+                    None => return std::future::pending().await,
+                },
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, peer)) => return Ok(Arrived::Client(stream, peer)),
+                    // A client that has gone, or no file descriptor is left: others follow.
+                    Err(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+                },
+                Some(_) = self.tasks.join_next() => {}
+            }
+        }
+    }
+
+    /// Handles an event. Returns the connection that has events, if any.
+    pub(super) fn take(&mut self, arrived: Arrived, resources: Vec<Resource>) -> Option<Number> {
+        let now = clock::mono();
+        match arrived {
+            Arrived::Client(stream, peer) => self.connect(stream, peer, resources),
+            Arrived::Octets(number, octets) => {
+                self.links.get_mut(&number)?.machine.handle_octets(now, &octets);
+                Some(number)
+            }
+            Arrived::End(number) => {
+                self.links.get_mut(&number)?.machine.handle_end();
+                Some(number)
+            }
+        }
+    }
+
+    fn connect(&mut self, stream: TcpStream, peer: SocketAddr, resources: Vec<Resource>) -> Option<Number> {
+        if self.links.len() >= self.connections_max {
+            self.refused.increment();
+            return None;
+        }
+        // Without it, a response may wait for the acknowledgement of the one before.
+        _ = stream.set_nodelay(true);
+        self.accepted.increment();
+        self.last += 1;
+        let number = self.last;
+        let mut machine = Connection::new(self.settings.clone(), self.random.next_u64(), peer);
+        machine.set_resources(resources);
+        let (writes, receiver) = mpsc::channel(WRITES_MAX);
+        let task = self.tasks.spawn(serve(number, stream, self.reads.0.clone(), receiver));
+        self.links.insert(number, Link { machine, writes, task });
+        Some(number)
+    }
+
+    pub(super) fn machine(&mut self, number: Number) -> Option<&mut Connection> {
+        self.links.get_mut(&number).map(|link| &mut link.machine)
+    }
+
+    /// Writes what the machine of a connection has to send, and closes the connection if it has ended.
+    pub(super) fn flush(&mut self, number: Number) {
+        let Some(link) = self.links.get_mut(&number) else { return };
+        let mut is_slow = false;
+        while let Some(octets) = link.machine.poll_transmit() {
+            is_slow |= link.writes.try_send(octets).is_err();
+        }
+        if is_slow {
+            link.task.abort();
+        }
+        if is_slow || link.machine.closed().is_some() {
+            // Without the sender, the task writes the rest and closes.
+            self.links.remove(&number);
+        }
+    }
+
+    /// Returns the time at which [`Self::handle_timeout`] must be called, or `None`.
+    pub(super) fn poll_timeout(&self) -> Option<Mono> {
+        self.links.values().filter_map(|link| link.machine.poll_timeout()).min()
+    }
+
+    /// Does the work that is due. Returns the connections with such work.
+    pub(super) fn handle_timeout(&mut self, now: Mono) -> Vec<Number> {
+        let due = self.links.iter_mut().filter(|(_, link)| link.machine.poll_timeout().is_some_and(|at| at <= now));
+        due.map(|(number, link)| {
+            link.machine.handle_timeout(now);
+            *number
+        })
+        .collect()
+    }
+
+    pub(super) fn set_resources(&mut self, resources: &[Resource]) {
+        for link in self.links.values_mut() {
+            link.machine.set_resources(resources.to_vec());
+        }
+    }
+}
+
+/// Reads and writes a connection until it ends, or until the server drops its end.
+async fn serve(
+    number: Number,
+    mut stream: TcpStream,
+    reads: mpsc::Sender<(Number, Read)>,
+    mut writes: mpsc::Receiver<Bytes>,
+) {
+    let mut buffer = BytesMut::new();
+    let (mut reader, mut writer) = stream.split();
+    let reading = async {
+        loop {
+            buffer.reserve(READ_OCTETS);
+            match reader.read_buf(&mut buffer).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) if reads.send((number, Read::Octets(buffer.split().freeze()))).await.is_err() => break,
+                Ok(_) => {}
+            }
+        }
+        // The server may have ended.
+        _ = reads.send((number, Read::End)).await;
+        std::future::pending::<()>().await;
+    };
+    let writing = async {
+        while let Some(octets) = writes.recv().await {
+            if writer.write_all(&octets).await.is_err() {
+                return;
+            }
+        }
+        _ = writer.shutdown().await;
+    };
+    tokio::select! {
+        () = writing => {}
+        () = reading => {}
+    }
+}
