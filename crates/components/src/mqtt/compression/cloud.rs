@@ -9,7 +9,9 @@ use viaduct_messages::foxglove::packed_element_field::NumericType;
 
 /// Largest number of fields of a point.
 const FIELDS_MAX: usize = 64;
-/// Datatype of float32 in `sensor_msgs/PointField`.
+/// Datatypes in `sensor_msgs/PointField`.
+const UINT8: u8 = 2;
+const UINT16: u8 = 4;
 const FLOAT32: u8 = 7;
 /// Numbers of the fields of `foxglove.PointCloud`.
 const STRIDE_FIELD: u32 = 4;
@@ -26,6 +28,43 @@ pub(super) struct Cloud {
     /// Offsets of the float32 fields x, y and z in a point.
     pub(super) coordinates: Vec<usize>,
     pub(super) is_big_endian: bool,
+    pub(super) fields: Fields,
+}
+
+/// Offsets of the fields of a point that a lidar fills.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fields {
+    /// x, y and z: float32.
+    pub(super) coordinates: [Option<usize>; 3],
+    /// Number of the beam, with its octets: 1 or 2.
+    pub(super) ring: Option<(usize, usize)>,
+    /// Intensity: float32.
+    pub(super) intensity: Option<usize>,
+    /// Time: float32.
+    pub(super) time: Option<usize>,
+}
+
+/// The type of a number in a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Uint8,
+    Uint16,
+    Float32,
+}
+
+impl Fields {
+    fn add(&mut self, name: &[u8], offset: usize, number: Number) {
+        match (name, number) {
+            (b"x", Number::Float32) => self.coordinates[0] = Some(offset),
+            (b"y", Number::Float32) => self.coordinates[1] = Some(offset),
+            (b"z", Number::Float32) => self.coordinates[2] = Some(offset),
+            (b"ring" | b"channel", Number::Uint8) => self.ring = Some((offset, 1)),
+            (b"ring" | b"channel", Number::Uint16) => self.ring = Some((offset, 2)),
+            (b"intensity", Number::Float32) => self.intensity = Some(offset),
+            (b"time", Number::Float32) => self.time = Some(offset),
+            _ => {}
+        }
+    }
 }
 
 /// Finds the points in a message. Returns `None` if it is not a point cloud.
@@ -105,26 +144,29 @@ fn ros(mut cursor: Cursor<'_>, has_sequence_number: bool) -> Option<Cloud> {
     cursor.text()?;
     let (_height, _width) = (cursor.number()?, cursor.number()?);
     let count = cursor.number().filter(|count| *count <= FIELDS_MAX)?;
-    let mut coordinates = Vec::new();
+    let mut fields = Fields::default();
     for _ in 0..count {
         let name = cursor.text()?;
         let offset = cursor.number()?;
         let datatype = cursor.octet()?;
         cursor.number()?;
-        if datatype == FLOAT32 && matches!(name, b"x" | b"y" | b"z") {
-            coordinates.push(offset);
+        match datatype {
+            UINT8 => fields.add(name, offset, Number::Uint8),
+            UINT16 => fields.add(name, offset, Number::Uint16),
+            FLOAT32 => fields.add(name, offset, Number::Float32),
+            _ => {}
         }
     }
     let is_big_endian = cursor.octet()? != 0;
     let point_step = cursor.number()?;
     cursor.number()?;
-    cloud(cursor.sequence()?, point_step, coordinates, is_big_endian)
+    cloud(cursor.sequence()?, point_step, fields, is_big_endian)
 }
 
 fn protobuf(message: &[u8]) -> Option<Cloud> {
-    let (mut point_step, mut coordinates, mut data) = (0, Vec::new(), None);
+    let (mut point_step, mut fields, mut data) = (0, Fields::default(), None);
     let mut at = 0;
-    let mut fields = 0;
+    let mut count = 0;
     while at < message.len() {
         let (key, length) = varint(message.get(at..)?)?;
         at += length;
@@ -146,17 +188,21 @@ fn protobuf(message: &[u8]) -> Option<Cloud> {
         match (number, wire) {
             (STRIDE_FIELD, 5) => point_step = usize::try_from(u32::from_le_bytes(*value.first_chunk()?)).ok()?,
             (FIELDS_FIELD, 2) => {
-                fields += 1;
-                let field = PackedElementField::decode(value).ok().filter(|_| fields <= FIELDS_MAX)?;
-                if field.r#type() == NumericType::Float32 && matches!(&*field.name, "x" | "y" | "z") {
-                    coordinates.push(usize::try_from(field.offset).ok()?);
+                count += 1;
+                let field = PackedElementField::decode(value).ok().filter(|_| count <= FIELDS_MAX)?;
+                let (name, offset) = (field.name.as_bytes(), usize::try_from(field.offset).ok()?);
+                match field.r#type() {
+                    NumericType::Uint8 => fields.add(name, offset, Number::Uint8),
+                    NumericType::Uint16 => fields.add(name, offset, Number::Uint16),
+                    NumericType::Float32 => fields.add(name, offset, Number::Float32),
+                    _ => {}
                 }
             }
             (DATA_FIELD, 2) => data = Some(place),
             _ => {}
         }
     }
-    cloud(data?, point_step, coordinates, false)
+    cloud(data?, point_step, fields, false)
 }
 
 fn varint(octets: &[u8]) -> Option<(u64, usize)> {
@@ -166,17 +212,18 @@ fn varint(octets: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Returns a cloud, or `None` if it has no points.
-fn cloud(data: Range<usize>, point_step: usize, mut coordinates: Vec<usize>, is_big_endian: bool) -> Option<Cloud> {
+fn cloud(data: Range<usize>, point_step: usize, fields: Fields, is_big_endian: bool) -> Option<Cloud> {
     if point_step == 0 || data.len() < point_step {
         return None;
     }
+    let mut coordinates: Vec<usize> = fields.coordinates.into_iter().flatten().collect();
     coordinates.sort_unstable();
     let is_inside = coordinates.last().is_none_or(|last| last.saturating_add(4) <= point_step);
     let is_apart = coordinates.windows(2).all(|pair| matches!(pair, [one, next] if one + 4 <= *next));
-    if !is_inside || !is_apart || coordinates.len() > 3 {
+    if !is_inside || !is_apart {
         coordinates.clear();
     }
-    Some(Cloud { data, point_step, coordinates, is_big_endian })
+    Some(Cloud { data, point_step, coordinates, is_big_endian, fields })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! | codec | for | compressed payload |
 //! |---|---|---|
 //! | [`Codec::Zstd`] | any message | frames of Zstandard (RFC 8878), each of at most 1 MiB of content |
-//! | [`Codec::Planes`] | point clouds | the same, of the message in the order of [`planes`] |
+//! | [`Codec::Planes`] | point clouds | the same, of the message in the form [`polar`] if the cloud is that of a rotating lidar, else in the order of
+//! [`planes`] |
 //!
 //! A compressed message carries the name of its codec and its original length. The length is compared with a limit before anything is
 //! decompressed, and no memory is allocated by it: the result grows with its content.
@@ -11,6 +12,7 @@
 pub mod choice;
 mod cloud;
 pub mod planes;
+pub mod polar;
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
@@ -39,7 +41,8 @@ pub enum Compression {
     None,
     /// All messages are compressed with Zstandard.
     Zstd,
-    /// Point clouds are compressed with their octets in planes, which halves their size. Other messages are compressed with Zstandard.
+    /// Clouds of rotating lidars are compressed to a tenth of their size, other point clouds with their octets in planes to half of their
+    /// size. Other messages are compressed with Zstandard.
     Planes,
     /// For each message, the way is chosen with which it arrives first, by the measured goodput of the connection and the measured times
     /// and ratios of the codecs.
@@ -104,7 +107,9 @@ pub fn decompress(codec: Codec, payload: &[u8], length: usize, max: usize) -> Re
         Codec::Planes => {
             // A longer header is that of no message.
             let planes = inflate_up_to(payload, length.saturating_add(planes::HEADER_BYTES_MAX))?;
-            planes::restore(&planes, length).map(Bytes::from).ok_or(DecompressError::Malformed)
+            let is_polar = polar::is_polar(&planes);
+            let message = if is_polar { polar::restore(&planes, length) } else { planes::restore(&planes, length) };
+            message.map(Bytes::from).ok_or(DecompressError::Malformed)
         }
     }
 }
@@ -157,20 +162,26 @@ impl Compressor {
             return None;
         }
         let payload = match codec {
-            Codec::Zstd => deflate(&mut self.zstd, message)?,
+            Codec::Zstd => deflate(&mut self.zstd, [message])?,
             Codec::Planes => {
                 let cloud = cloud::locate(kind.0, kind.1, message)?;
-                planes::arrange(message, &cloud, self.resolution_m, &mut self.planes)?;
-                deflate(&mut self.zstd, &self.planes)?
+                match polar::arrange(message, &cloud) {
+                    Some(parts) => deflate(&mut self.zstd, parts.iter().map(|part| &part[..]))?,
+                    None => {
+                        planes::arrange(message, &cloud, self.resolution_m, &mut self.planes)?;
+                        deflate(&mut self.zstd, [&self.planes[..]])?
+                    }
+                }
             }
         };
         (payload.len() < message.len()).then(|| Compressed { codec, payload: payload.into() })
     }
 }
 
-fn deflate(zstd: &mut zstd::bulk::Compressor<'_>, content: &[u8]) -> Option<Vec<u8>> {
+/// Compresses parts of a content, each in frames of its own.
+fn deflate<'a>(zstd: &mut zstd::bulk::Compressor<'_>, parts: impl IntoIterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
     let mut payload = Vec::new();
-    for part in content.chunks(FRAME_BYTES_MAX) {
+    for part in parts.into_iter().flat_map(|part| part.chunks(FRAME_BYTES_MAX)) {
         payload.extend_from_slice(&zstd.compress(part).ok()?);
     }
     Some(payload)
@@ -255,7 +266,7 @@ mod tests {
     #[test]
     fn a_bomb_is_refused() {
         let mut zstd = zstd::bulk::Compressor::new(LEVEL).unwrap();
-        let bomb = deflate(&mut zstd, &vec![0; 16 << 20]).unwrap();
+        let bomb = deflate(&mut zstd, [&vec![0; 16 << 20][..]]).unwrap();
         assert!(bomb.len() < 10_000);
         let too_long = DecompressError::TooLong { length: 16 << 20, max: 1 << 20 };
         assert_eq!(decompress(Codec::Zstd, &bomb, 16 << 20, 1 << 20), Err(too_long));

@@ -276,11 +276,18 @@ const fn unzigzag(code: u32) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cloud::Fields;
     use super::*;
     use proptest::prelude::*;
 
     fn cloud(start: usize, octets: usize, point_step: usize, coordinates: &[usize]) -> Cloud {
-        Cloud { data: start..start + octets, point_step, coordinates: coordinates.to_vec(), is_big_endian: false }
+        Cloud {
+            data: start..start + octets,
+            point_step,
+            coordinates: coordinates.to_vec(),
+            is_big_endian: false,
+            fields: Fields::default(),
+        }
     }
 
     proptest! {
