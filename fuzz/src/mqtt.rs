@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use viaduct_bus::MessageFormat;
-use viaduct_components::mqtt::compression::{Codec, Compressor, decompress, planes as point_planes};
+use viaduct_components::mqtt::compression::{
+    Codec, Compressor, decompress, planes as point_planes, polar as point_steps,
+};
 
 /// Longest message, in bytes.
 const LENGTH_MAX: usize = 1 << 16;
@@ -38,6 +40,15 @@ pub fn planes(octets: &[u8]) {
         {
             assert_eq!(message.len(), length);
         }
+    }
+}
+
+/// Checks the steps of points after the length of the message in four octets: what is restored has that length.
+pub fn polar(octets: &[u8]) {
+    let Some((length, octets)) = octets.split_first_chunk() else { return };
+    let length = u32::from_le_bytes(*length) as usize;
+    if let Some(message) = point_steps::restore(octets, length.min(LENGTH_MAX)) {
+        assert_eq!(message.len(), length.min(LENGTH_MAX));
     }
 }
 
@@ -87,4 +98,45 @@ pub(crate) fn arranged() -> Vec<Vec<u8>> {
         out
     };
     (0..=3).map(table).collect()
+}
+
+/// Returns two points of a beam, with a time and without, and one of them without steps.
+pub(crate) fn steps() -> Vec<Vec<u8>> {
+    [false, true].into_iter().flat_map(|has_time| [false, true].map(|is_raw| steps_of(has_time, is_raw))).collect()
+}
+
+fn steps_of(has_time: bool, is_raw: bool) -> Vec<u8> {
+    let (step, time) = if has_time { (18, 14) } else { (14, u16::MAX) };
+    let mut out = (4 + 2 * u32::from(step) + 3_u32).to_le_bytes().to_vec();
+    [u32::MAX, 4, 2].map(u32::to_le_bytes).iter().for_each(|octets| out.extend_from_slice(octets));
+    let numbers: [u16; 9] = [step, 0, 4, 8, 12, 2, u16::MAX, time, 1];
+    numbers.map(u16::to_le_bytes).iter().for_each(|octets| out.extend_from_slice(octets));
+    out.extend_from_slice(&20_i32.to_le_bytes());
+    out.extend_from_slice(&55e-6_f64.to_le_bytes());
+    out.extend_from_slice(&[7, 0]);
+    [0.004, 0.001, 1.5, 0.2, 0.0_f32].map(f32::to_le_bytes).iter().for_each(|octets| out.extend_from_slice(octets));
+    let times: &[u8] = if has_time { &[0, 1] } else { &[] };
+    let (shapes, distances, residuals, raw): (_, &[u8], &[u8], &[u8]) =
+        if is_raw { ([0, 0xF0], &[200], &[1], &[1; 12]) } else { ([0, 0x20], &[200, 2], &[0, 43], &[]) };
+    let (columns, none): (&[u8], &[u8]) = (&[0, 1], &[]);
+    let numbers = [distances, none, columns, none, none, times, times].map(|short| [short, none]);
+    let streams: Vec<&[u8]> =
+        [&shapes[..]].into_iter().chain(numbers.into_iter().flatten()).chain([raw, residuals, none, none]).collect();
+    streams.iter().for_each(|stream| out.extend_from_slice(&(stream.len() as u32).to_le_bytes()));
+    out.extend_from_slice(&[9; 7]);
+    out.extend(streams.concat());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seeds_of_steps_are_messages() {
+        for seed in steps() {
+            let (length, octets) = seed.split_first_chunk().unwrap();
+            assert!(point_steps::restore(octets, u32::from_le_bytes(*length) as usize).is_some());
+        }
+    }
 }

@@ -121,6 +121,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("hops", hops, seeds::hops),
     Target::new("mqtt_compression", mqtt::compression, mqtt::compressed).slow(10),
     Target::new("mqtt_planes", mqtt::planes, mqtt::arranged),
+    Target::new("mqtt_polar", mqtt::polar, mqtt::steps),
     Target::new("config", config, seeds::configs).slow(10),
 ];
 
