@@ -3,8 +3,7 @@
 //! | codec | for | compressed payload |
 //! |---|---|---|
 //! | [`Codec::Zstd`] | any message | frames of Zstandard (RFC 8878), each of at most 1 MiB of content |
-//! | [`Codec::Planes`] | point clouds | the same, of the message in the form [`polar`] if the cloud is that of a rotating lidar, else in the order of
-//! [`planes`] |
+//! | [`Codec::Planes`] | point clouds | the same, of the message in the form [`polar`] if that fits, else [`planes`] |
 //!
 //! A compressed message carries the name of its codec and its original length. The length is compared with a limit before anything is
 //! decompressed, and no memory is allocated by it: the result grows with its content.

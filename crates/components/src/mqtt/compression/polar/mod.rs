@@ -29,7 +29,7 @@
 //!        f32  time from that of the column
 //! u32  lengths of the streams
 //!      octets of the message before the first point, and after the last one
-//!      streams, in the order of `streams::COUNT`
+//!      streams, in the order of the table in `streams`
 //! ```
 
 mod codes;

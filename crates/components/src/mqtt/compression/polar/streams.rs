@@ -53,15 +53,12 @@ pub(super) struct Written {
 
 impl Written {
     /// Returns the streams in their order.
-    pub(super) fn into_streams(self) -> [Vec<u8>; COUNT] {
-        let Self { shapes, distances, beams, columns, azimuths, long_residuals, column_times, times, .. } = self;
-        let Self { raw, residuals, intensities, plain, .. } = self;
-        let [a, b, c, d] = [distances, beams, columns, azimuths];
-        let [e, f, g] = [long_residuals, column_times, times];
-        let numbers = [a.short, a.long, b.short, b.long, c.short, c.long, d.short, d.long];
-        let [n0, n1, n2, n3, n4, n5, n6, n7] = numbers;
-        let [n8, n9, n10, n11, n12, n13] = [e.short, e.long, f.short, f.long, g.short, g.long];
-        [shapes, n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, raw, residuals, intensities, plain]
+    pub(super) fn into_streams(self) -> Vec<Vec<u8>> {
+        let Self { distances, beams, columns, azimuths, long_residuals, column_times, times, .. } = self;
+        let numbers = [distances, beams, columns, azimuths, long_residuals, column_times, times];
+        let numbers = numbers.into_iter().flat_map(|numbers| [numbers.short, numbers.long]);
+        let last = [self.raw, self.residuals, self.intensities, self.plain];
+        std::iter::once(self.shapes).chain(numbers).chain(last).collect()
     }
 }
 
