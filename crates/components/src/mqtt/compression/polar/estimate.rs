@@ -207,7 +207,7 @@ impl Measured {
 
     /// Returns some of the columns, with their numbers.
     fn samples(&self) -> impl Iterator<Item = (usize, &Range<usize>)> {
-        self.runs.iter().enumerate().step_by(self.runs.len() / COLUMNS | 1)
+        self.runs.iter().enumerate().step_by((self.runs.len() / COLUMNS) | 1)
     }
 
     /// Finds the azimuths of the columns and of the beams in a column.
