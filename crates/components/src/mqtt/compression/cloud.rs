@@ -275,6 +275,7 @@ mod tests {
             let cloud = locate(format, "sensor_msgs/PointCloud2", &message).unwrap();
             assert_eq!((&message[cloud.data.clone()], cloud.point_step), (&data[..], 14), "{format:?}");
             assert_eq!(cloud.coordinates, [0, 4, 8]);
+            assert_eq!(cloud.fields.ring, Some((12, 2)));
             for length in 0..message.len() - 1 {
                 assert_eq!(locate(format, "sensor_msgs/PointCloud2", &message[..length]), None, "{format:?} {length}");
             }
