@@ -74,8 +74,7 @@ pub struct Route {
     #[serde(default)]
     pub compression: Compression,
     /// With `compression: planes` or `auto`: the coordinates x, y and z of point clouds are rounded to multiples of this length in metres,
-    /// above 0 to 1. Clouds of rotating lidars remain exact, because they are shorter without rounding. Default: the compression is
-    /// lossless.
+    /// above 0 to 1. Clouds of rotating lidars remain exact. Default: the compression is lossless.
     #[serde(default)]
     #[schemars(range(max = 1))]
     pub resolution_m: Option<f32>,
