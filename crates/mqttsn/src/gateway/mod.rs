@@ -53,7 +53,7 @@ pub use counters::{DropReason, GatewayCounters, Refusal};
 pub use event::{ClientHandle, ClientStatus, DeliveryOutcome, GatewayEvent, Token};
 pub use record::RecordError;
 pub use restore::Restored;
-pub use settings::{Acknowledge, BufferSettings, DropPolicy, GatewaySettings, Mode, PredefinedTopics, SettingsError};
+pub use settings::{Acknowledge, BufferSettings, DropPolicy, GatewaySettings, Mode, PredefinedTopics};
 use viaduct_units::{Mono, Rng};
 
 use self::{
@@ -66,7 +66,7 @@ use self::{
     topics::Predefined,
 };
 use crate::{
-    NodeId, Peer, Transmit,
+    NodeId, Peer, SettingsError, Transmit,
     codec::{Packet, Publish},
 };
 

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc, time::Duration};
 use viaduct_units::Mono;
 
 use super::{
-    DropReason, Gateway, GatewaySettings, Mode, RecordError, SettingsError,
+    DropReason, Gateway, GatewaySettings, Mode, RecordError,
     record::{Content, Record, SessionRecord, StoredState},
     session::{Inbound, Outgoing, Session, State, Subscription},
     topics::TopicTable,
 };
 use crate::{
-    Message,
+    Message, SettingsError,
     codec::{Qos, TopicId},
     topic::{is_topic_filter, is_topic_name},
 };

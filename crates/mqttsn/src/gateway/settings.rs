@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use viaduct_units::retransmission::Profile;
 
-use crate::topic::is_topic_name;
+use crate::{SettingsError, topic::is_topic_name};
 
 /// Connections to the broker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,16 +151,6 @@ impl Default for GatewaySettings {
             session_expiry: Duration::from_secs(86_400),
         }
     }
-}
-
-/// An invalid setting.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{field}` must be {range}")]
-pub struct SettingsError {
-    /// Name of the setting.
-    pub field: &'static str,
-    /// Valid values.
-    pub range: &'static str,
 }
 
 impl GatewaySettings {
