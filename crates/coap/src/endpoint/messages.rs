@@ -54,6 +54,7 @@ pub(super) struct Messages {
 struct InFlight {
     datagram: Bytes,
     purpose: Purpose,
+    token: Token,
     first_sent: Mono,
     transmissions: u32,
     wait: Duration,
@@ -224,18 +225,19 @@ impl Messages {
             return Action::Failed(outgoing.purpose, Failure::TooLarge);
         };
         if confirmable {
-            self.fly(core, now, id, outgoing.purpose, datagram);
+            self.fly(core, now, id, &outgoing, datagram);
             Action::None
         } else {
             self.transmit_unconfirmed(core, now, id, outgoing.purpose, datagram)
         }
     }
 
-    fn fly(&mut self, core: &mut Core, now: Mono, id: u16, purpose: Purpose, datagram: Bytes) {
+    fn fly(&mut self, core: &mut Core, now: Mono, id: u16, outgoing: &Outgoing, datagram: Bytes) {
+        let (purpose, token) = (outgoing.purpose, outgoing.token);
         let wait = self.round_trip.wait(&core.settings.retransmission, now, core.random.fraction());
         let due = now.plus(wait);
         core.transmit(self.address, datagram.clone());
-        self.in_flight.insert(id, InFlight { datagram, purpose, first_sent: now, transmissions: 1, wait, due });
+        self.in_flight.insert(id, InFlight { datagram, purpose, token, first_sent: now, transmissions: 1, wait, due });
         self.timers.set(due, Timer::Retransmit(id));
     }
 
@@ -410,8 +412,10 @@ impl Messages {
     }
 
     /// Processes a response in a message of its own, which implies the acknowledgement of the request.
-    pub(super) fn answered(&mut self, core: &mut Core, now: Mono, number: u32) {
-        let mut requests = self.in_flight.iter().filter(|(_, message)| message.purpose == Purpose::Request(number));
+    pub(super) fn answered(&mut self, core: &mut Core, now: Mono, number: u32, token: Token) {
+        let purpose = Purpose::Request(number);
+        let mut requests =
+            self.in_flight.iter().filter(|(_, message)| message.purpose == purpose && message.token == token);
         if let Some((id, _)) = requests.next() {
             self.acknowledged(core, now, *id);
         }

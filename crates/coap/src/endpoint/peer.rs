@@ -191,7 +191,7 @@ impl Peer {
         match self.session.handle_response(core, now, message_in) {
             Some(number) => {
                 // The response implies the acknowledgement of the request (RFC 7252, 5.2.2).
-                self.messages.answered(core, now, number);
+                self.messages.answered(core, now, number, message.token);
                 if confirmable {
                     self.messages.acknowledge(core, message.id);
                 }

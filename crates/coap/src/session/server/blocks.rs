@@ -180,7 +180,9 @@ impl Bodies {
             self.0.pop_front();
         }
         let Some(share) = core.bodies.take(response.payload.len()) else { return false };
-        self.0.push_back(Body { key, response: response.clone(), expires, _share: share });
+        let mut response = response.clone();
+        response.options.remove(OptionNumber::OBSERVE);
+        self.0.push_back(Body { key, response, expires, _share: share });
         true
     }
 
