@@ -5,6 +5,7 @@
 pub mod cameras;
 pub mod dcc;
 pub mod dialect;
+pub mod dtls;
 pub mod facilities;
 pub mod ldm;
 pub mod lidar;

@@ -17,7 +17,8 @@ use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
 use crate::{
-    cameras, dcc, dialect, facilities, ldm, lidar, link, messages, mqtt, ros, secure, seeds, station, teleop, texts,
+    cameras, dcc, dialect, dtls, facilities, ldm, lidar, link, messages, mqtt, ros, secure, seeds, station, teleop,
+    texts,
 };
 
 /// A decoder under test.
@@ -114,6 +115,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("ros2_discovery", ros::discovery, ros::discoveries),
     Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),
     Target::new("secure_responder", secure::responder, secure::to_responder).slow(40),
+    Target::new("dtls", dtls::ends, dtls::scripts).slow(40),
     Target::new("jpeg_file", cameras::jpeg_file, cameras::files).slow(10).allocates(16 << 20),
     Target::new("camera_mark", cameras::mark, cameras::marks),
     Target::new("drive_command", cameras::drive_command, cameras::commands).slow(10),

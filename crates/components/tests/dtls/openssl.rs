@@ -18,7 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn has_openssl() -> bool {
     let found = Command::new("openssl").arg("version").output().is_ok_and(|output| output.status.success());
     if !found {
-        println!("skipped: `openssl` is not installed");
+        assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: `openssl`");
+        let _ = writeln!(std::io::stderr(), "skipped: `openssl` is not installed");
     }
     found
 }
@@ -56,7 +57,8 @@ impl Openssl {
     }
 
     fn write(&mut self, line: &str) {
-        writeln!(self.input, "{line}").unwrap();
+        // One write, because OpenSSL makes a record of each.
+        self.input.write_all(format!("{line}\n").as_bytes()).unwrap();
         self.input.flush().unwrap();
     }
 
@@ -253,14 +255,21 @@ fn a_server_of_openssl_exchanges_payloads() {
 }
 
 #[test]
-fn a_server_of_openssl_refuses_a_wrong_key() {
+fn a_server_of_openssl_ignores_a_wrong_key() {
     if !has_openssl() {
         return;
     }
     let (_server, address) = openssl_server();
-    let mut client = client(IDENTITY, b"another key", address);
+    let mut config = client_config(IDENTITY, b"another key");
+    config.timing.timeout = Duration::from_secs(2);
+    let mut client = Runner::new(Client::new(Mono::default(), config, address).unwrap());
     client.machine.send(Mono::default(), b"lost\n").unwrap();
-    client.until("the server refuses", |client| !client.events.is_empty());
-    assert!(matches!(client.events[..], [Event::Failed { reason: EndReason::Alert, .. }]), "{:?}", client.events);
+    client.until("the handshake fails", |client| !client.events.is_empty());
+    let reason = EndReason::HandshakeTimeout;
+    assert!(
+        matches!(client.events[..], [Event::Failed { reason: found, .. }] if found == reason),
+        "{:?}",
+        client.events
+    );
     assert_eq!(client.machine.counters().unsent, 1);
 }

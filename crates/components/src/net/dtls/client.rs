@@ -14,7 +14,7 @@ use super::limits::{
 };
 use super::session::{Engine, Output, Role, Session};
 use super::settings::ClientConfig;
-use super::wire::{ContentType, Record};
+use super::wire::{ContentType, Record, is_further_hello_verify_request, is_stray_alert};
 use super::{Event, SendError, StartError};
 use crate::net::secure::admission::TokenBucket;
 
@@ -185,6 +185,9 @@ impl Client {
             (1, ContentType::ApplicationData) => self.feed_session(now, record),
             (0, ContentType::ApplicationData) => Err(DropReason::Malformed),
             (1, ContentType::Alert) if self.current.is_some() => self.feed_session(now, record),
+            // The answer to a payload of the session before.
+            _ if self.handshake.is_some() && is_stray_alert(record) => Err(DropReason::NotAuthentic),
+            _ if self.handshake.is_some() && is_further_hello_verify_request(record) => self.restart(now),
             (0 | 1, _) if self.handshake.is_some() => {
                 self.feed_handshake(now, record);
                 Ok(())
@@ -202,6 +205,16 @@ impl Client {
         if !is_plausible || !self.hints.take(now) {
             return Err(DropReason::NotAuthentic);
         }
+        self.start(now);
+        Ok(())
+    }
+
+    /// Starts the handshake again: the cookie has expired before the server has received it, and `dimpl` takes only one.
+    fn restart(&mut self, now: Mono) -> Result<(), DropReason> {
+        if !self.hints.take(now) {
+            return Err(DropReason::NotAuthentic);
+        }
+        self.counters.count_end(EndReason::Replaced);
         self.start(now);
         Ok(())
     }

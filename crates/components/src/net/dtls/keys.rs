@@ -172,3 +172,76 @@ fn decode_hex(text: &str) -> Option<Key> {
     let octets = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
     rest.is_empty().then(|| octets.collect::<Option<Vec<u8>>>())?.map(Zeroizing::new)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("clients.psk");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    fn key_of<'a>(keys: &'a PskKeys, identity: &str) -> Option<&'a [u8]> {
+        keys.get(identity.as_bytes()).map(|(_, key)| key.as_slice())
+    }
+
+    #[test]
+    fn keys_are_hexadecimal_or_text() {
+        let text = "# clients\n\n robot-7 : 00112233445566778899AAbbccddeeff\nurn:dev:9:\"a:b\"c#d e\"\n";
+        let (_folder, path) = file(text, 0o600);
+        let keys = PskKeys::read(&path).unwrap();
+        assert_eq!(key_of(&keys, "robot-7").map(<[u8]>::len), Some(16));
+        assert_eq!(key_of(&keys, "robot-7").unwrap()[..3], [0, 0x11, 0x22]);
+        assert_eq!(key_of(&keys, "urn:dev:9"), Some(&b"a:b\"c#d e"[..]));
+        assert_eq!(key_of(&keys, "robot-8"), None);
+        assert_eq!(keys.get(&[0xff]), None);
+        assert_eq!(format!("{keys:?}"), "PskKeys(2)", "keys are not printed");
+    }
+
+    #[test]
+    fn a_wrong_line_is_refused_by_its_number_without_its_key() {
+        let long = format!("{}:0011223344556677", "i".repeat(129));
+        let long_key = format!("a:{}", "00".repeat(65));
+        for (line, problem) in [
+            ("robot-7", "expected `IDENTITY:HEX`"),
+            ("robot-7:xyz", "expected `IDENTITY:HEX`"),
+            ("robot-7:001122334455667", "expected `IDENTITY:HEX`"),
+            ("robot-7:00112233445566", "has 7 octets"),
+            (":0011223344556677", "an identity of 0 octets"),
+            ("first:0011223344556677", "has a key already"),
+            (&long, "an identity of 129 octets"),
+            (&long_key, "has 65 octets"),
+        ] {
+            let (_folder, path) = file(&format!("first:7766554433221100\n{line}\n"), 0o600);
+            let error = PskKeys::read(&path).unwrap_err().to_string();
+            assert!(error.contains(":2: ") && error.contains(problem), "{line}: {error}");
+            assert!(!error.contains("0011"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_other_users_may_read_is_refused() {
+        for mode in [0o640, 0o604, 0o620] {
+            let (_folder, path) = file("a:0011223344556677", mode);
+            let error = PskKeys::read(&path).unwrap_err();
+            assert!(
+                matches!(error, PskError::Permissions { .. }) && error.to_string().contains("chmod 600"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_has_one_key_and_a_server_at_least_one() {
+        let (_folder, none) = file("# nothing\n", 0o600);
+        assert!(matches!(PskKeys::read(&none), Err(PskError::Count { count: 0, .. })));
+        let (_folder, two) = file("a:0011223344556677\nb:0011223344556677\n", 0o600);
+        assert!(PskKeys::read(&two).is_ok());
+        assert!(matches!(PskKeys::read_one(&two), Err(PskError::Count { count: 2, .. })));
+        assert!(matches!(PskKeys::read(Path::new("/nonexistent")), Err(PskError::Unreadable { .. })));
+    }
+}

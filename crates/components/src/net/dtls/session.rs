@@ -409,3 +409,37 @@ impl ReplayWindow {
         self.received |= 1 << (self.next - sequence - 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_window_agrees_with_a_set_of_all_sequence_numbers(
+            steps in proptest::collection::vec((0_u64..90, any::<bool>()), 1..300)
+        ) {
+            let (mut window, mut accepted, mut highest) = (ReplayWindow::default(), BTreeSet::new(), 0_u64);
+            for (distance, ahead) in steps {
+                let sequence = if ahead { highest + distance } else { highest.saturating_sub(distance) };
+                let expected = if !accepted.is_empty() && sequence + REPLAY_WINDOW <= highest {
+                    Err(DropReason::TooOld)
+                } else if accepted.contains(&sequence) {
+                    Err(DropReason::Replayed)
+                } else {
+                    Ok(())
+                };
+                prop_assert_eq!(window.check(sequence), expected);
+                if expected.is_ok() {
+                    window.accept(sequence);
+                    accepted.insert(sequence);
+                    highest = highest.max(sequence);
+                }
+            }
+        }
+    }
+}

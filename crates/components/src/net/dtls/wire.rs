@@ -70,6 +70,10 @@ impl<'a> Record<'a> {
         };
         *datagram = rest.get(length..)?;
         let epoch = u16::from_be_bytes([e0, e1]);
+        // A client may offer DTLS 1.0 in its first records only (RFC 5246, E.1).
+        if epoch != 0 && [major, minor] != DTLS_1_2 {
+            return None;
+        }
         let sequence = u64::from_be_bytes([0, 0, s0, s1, s2, s3, s4, s5]);
         Some(Self { content_type, epoch, sequence, fragment, octets })
     }
@@ -80,6 +84,19 @@ impl<'a> Record<'a> {
             && self.content_type == ContentType::Handshake
             && self.fragment.first().is_some_and(|kind| *kind == CLIENT_HELLO)
     }
+}
+
+/// Returns `true` if a record has a `HelloVerifyRequest` that is not the answer to the first `ClientHello` of a handshake.
+pub(super) fn is_further_hello_verify_request(record: &Record<'_>) -> bool {
+    let is_handshake = record.epoch == 0 && record.content_type == ContentType::Handshake;
+    is_handshake && matches!(record.fragment, [HELLO_VERIFY_REQUEST, _, _, _, high, low, ..] if [*high, *low] != [0, 0])
+}
+
+/// Returns `true` if a record is the alert that answers a record without a session.
+pub(super) fn is_stray_alert(record: &Record<'_>) -> bool {
+    record.epoch == 0
+        && record.content_type == ContentType::Alert
+        && matches!(record.fragment, [_, description] if *description == Alert::UnexpectedMessage as u8)
 }
 
 /// Adds a number to the sequence numbers of the records of epoch 0 in a datagram.
@@ -191,4 +208,57 @@ fn record(version: [u8; 2], kind: u8, sequence: u64, fragment: &[u8]) -> Vec<u8>
     let [_, _, sequence @ ..] = sequence.to_be_bytes();
     let length = (fragment.len() as u16).to_be_bytes();
     [&[kind], &version[..], &[0, 0], &sequence, &length, fragment].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_shorter_than_the_shortest_client_hello() {
+        let octets = client_hello_without_cookie(0);
+        let mut rest = &octets[..];
+        let record = Record::split_off(&mut rest).unwrap();
+        assert!(rest.is_empty() && record.is_client_hello());
+        let hello = ClientHello::parse(&record).unwrap();
+        assert!(hello.offers_cipher_suite() && hello.cookie.is_empty());
+        assert!(hello_verify_request(&hello, &[7; COOKIE]).len() < octets.len());
+    }
+
+    #[test]
+    fn a_client_hello_of_openssl_is_parsed() {
+        // `openssl s_client -dtls1_2 -psk 00 -cipher PSK-AES128-CCM8`, OpenSSL 3.0: a cookie of 2 octets was added.
+        let body = [
+            &[0xfe, 0xfd][..],
+            &[0x5a; 32],
+            &[0],
+            &[2, 0xaa, 0xbb],
+            &[0, 4, 0xc0, 0xa8, 0, 0xff],
+            &[1, 0],
+            &[0, 12, 0, 0x16, 0, 0, 0, 0x17, 0, 0, 0, 0x23, 0, 0],
+        ]
+        .concat();
+        let octets = record(DTLS_1_0, 22, 5, &handshake(CLIENT_HELLO, 1, &body));
+        let hello = Record::split_off(&mut &octets[..]).unwrap();
+        let hello = ClientHello::parse(&hello).unwrap();
+        assert_eq!((hello.sequence, hello.message, hello.cookie), (5, 1, &[0xaa, 0xbb][..]));
+        assert_eq!((hello.random, hello.before_cookie.len()), (&[0x5a; 32], 35));
+        assert!(hello.offers_cipher_suite() && hello.after_cookie.len() == 22);
+        for length in 0..octets.len() {
+            assert!(Record::split_off(&mut &octets[..length]).is_none(), "{length}");
+        }
+    }
+
+    #[test]
+    fn sequence_numbers_of_epoch_0_are_shifted() {
+        let plain = alert(3, Alert::DecryptError);
+        let mut protected = plain.clone();
+        protected[4] = 1;
+        let mut datagram = [plain.clone(), protected.clone(), plain].concat();
+        shift_sequence(&mut datagram, 7);
+        assert_eq!(datagram, [alert(10, Alert::DecryptError), protected, alert(10, Alert::DecryptError)].concat());
+        // The first record can have a lower number than the record counter of this end.
+        shift_sequence(&mut datagram, u64::MAX - 9);
+        assert_eq!(datagram[10], 0);
+    }
 }
