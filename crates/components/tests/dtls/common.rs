@@ -121,9 +121,10 @@ impl Ends {
         std::iter::from_fn(|| self.client.poll_transmit()).map(|(_, datagram)| datagram).collect()
     }
 
-    /// Returns the datagrams that the server sends.
+    /// Returns the datagrams that the server sends to the client's address. Others are lost.
     pub(crate) fn from_server(&mut self) -> Vec<Bytes> {
-        std::iter::from_fn(|| self.server.poll_transmit()).map(|(_, datagram)| datagram).collect()
+        let sent = std::iter::from_fn(|| self.server.poll_transmit());
+        sent.filter(|(to, _)| *to == self.address).map(|(_, datagram)| datagram).collect()
     }
 
     /// Returns the payloads that the server has received.
