@@ -11,10 +11,14 @@ fn bench(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["bench", "bridge"]).args(arguments).output().unwrap()
 }
 
-/// Returns the reason why ROS messages cannot be measured here, or `None` if they can.
-fn obstacle() -> Option<&'static str> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals/bin/ros1_bridge").is_file();
-    (!built).then_some("`rivals/bin/ros1_bridge` is not built")
+/// Returns the reason why messages of a version of ROS cannot be measured here, or `None` if they can.
+fn obstacle(ros: &str) -> Option<String> {
+    if ros == "ros2" && !cfg!(feature = "ros2") {
+        return Some("this binary was built without the feature ros2".to_owned());
+    }
+    let ends = format!("rivals/bin/{ros}_bridge");
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(&ends).is_file();
+    (!built).then(|| format!("`{ends}` is not built"))
 }
 
 /// Runs the cells over a link with few messages. Returns the table and the rows.
@@ -34,6 +38,10 @@ fn run(link: &str, rivals: &str) -> (String, Vec<Value>) {
 fn without_the_programs_the_floors_and_the_bus_are_measured() {
     let (table, rows) = run("host", "missing");
     assert!(table.contains("not measured: the program `missing/bin/ros1_bridge` does not exist"), "{table}");
+    assert!(table.contains("viaduct ros2, host: not measured: "), "{table}");
+    if !cfg!(feature = "ros2") {
+        assert!(table.contains("built without the feature ros2: make build-ros2"), "{table}");
+    }
     for name in ["floor.tcp", "floor.mqtt", "viaduct.total", "paper.interface", "paper.one_way"] {
         assert!(rows.iter().any(|row| row["name"] == name && row["unit"] == "ms"), "{name}: {table}");
     }
@@ -85,20 +93,26 @@ fn the_use_case_has_the_stages_of_the_paper() {
 
 #[test]
 fn scans_of_a_ros_node_cross_two_nodes_and_a_broker() {
-    if let Some(reason) = obstacle() {
+    let built: Vec<&str> = ["ros1", "ros2"].into_iter().filter(|ros| obstacle(ros).is_none()).collect();
+    for reason in ["ros1", "ros2"].into_iter().filter_map(obstacle) {
         eprintln!("skipped: {reason}");
+    }
+    if built.is_empty() {
         return;
     }
     let rivals = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rivals");
     let (table, rows) = run("host", rivals.to_str().unwrap());
-    let has = |name: &str, key: &str, value: &str| {
-        rows.iter().any(|row| row["name"] == name && row["params"][key] == value && row["params"]["from"] == "ros1")
-    };
-    assert!(has("viaduct.total", "measure", "one_way") && has("viaduct.total", "measure", "rtt"), "{table}");
-    assert!(has("viaduct.interface", "by", "outside") && has("viaduct.interface", "by", "stamps"), "{table}");
-    assert!(has("viaduct.stage", "stage", "vehicle_interface_out"), "{table}");
-    assert!(has("viaduct.stage", "stage", "cloud_interface_in"), "{table}");
-    assert!(table.contains("ROS to MQTT to ROS on one host, median"), "{table}");
+    for ros in &built {
+        let has = |name: &str, key: &str, value: &str| {
+            rows.iter().any(|row| row["name"] == name && row["params"][key] == value && row["params"]["from"] == *ros)
+        };
+        assert!(has("viaduct.total", "measure", "one_way") && has("viaduct.total", "measure", "rtt"), "{table}");
+        assert!(has("viaduct.interface", "by", "outside") && has("viaduct.interface", "by", "stamps"), "{table}");
+        assert!(has("viaduct.stage", "stage", "vehicle_interface_out"), "{table}");
+        assert!(has("viaduct.stage", "stage", "cloud_interface_in"), "{table}");
+    }
+    let is_bounded = table.contains("ROS to MQTT to ROS on one host, median");
+    assert_eq!(is_bounded, built.contains(&"ros1"), "{table}");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) const POINTS: usize = 49_016;
 pub(super) enum Method {
     /// Two nodes of Viaduct between two ROS masters and a broker.
     Ros1,
+    /// The same in a domain of ROS 2.
+    Ros2,
     /// The same without ROS: a `generator` and a `sink`.
     Bus,
     /// One node of Viaduct between two ROS nodes, without a broker.
@@ -36,6 +38,8 @@ pub(super) enum Method {
     Overlay,
     /// No bridge, on one host.
     Direct,
+    /// The same in ROS 2.
+    DirectRos2,
     /// A TCP connection.
     Tcp,
     /// A plain publisher and subscriber of MQTT.
@@ -46,13 +50,18 @@ impl Method {
     /// Returns the name of the system in rows and on the command line.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Ros1 | Self::Bus | Self::InVehicle | Self::UseCase | Self::UseCaseInVehicle | Self::Detector => {
-                "viaduct"
-            }
+            Self::Ros1
+            | Self::Ros2
+            | Self::Bus
+            | Self::InVehicle
+            | Self::UseCase
+            | Self::UseCaseInVehicle
+            | Self::Detector => "viaduct",
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "mqtt_bridge",
             Self::Overlay => "ros1.overlay",
             Self::Direct => "floor.ros",
+            Self::DirectRos2 => "floor.ros2",
             Self::Tcp => "floor.tcp",
             Self::Mqtt => "floor.mqtt",
         }
@@ -62,6 +71,7 @@ impl Method {
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Ros1 => "viaduct ros1",
+            Self::Ros2 => "viaduct ros2",
             Self::Bus => "viaduct bus",
             Self::InVehicle => "viaduct in-vehicle",
             Self::UseCase => "viaduct use case",
@@ -76,6 +86,7 @@ impl Method {
         match self {
             Self::Bus | Self::UseCase | Self::UseCaseInVehicle => Some("bus"),
             Self::Detector | Self::Tcp | Self::Mqtt => None,
+            Self::Ros2 | Self::DirectRos2 => Some("ros2"),
             _ => Some("ros1"),
         }
     }
@@ -85,13 +96,23 @@ impl Method {
         !matches!(self, Self::Bus | Self::UseCase | Self::UseCaseInVehicle | Self::Detector | Self::Tcp | Self::Mqtt)
     }
 
+    /// Returns `true` if both ends are in ROS 2.
+    pub(super) const fn has_ros2(self) -> bool {
+        matches!(self, Self::Ros2 | Self::DirectRos2)
+    }
+
+    /// Returns `true` if two nodes of Viaduct between two ends in ROS report their hops.
+    pub(super) const fn has_hops(self) -> bool {
+        matches!(self, Self::Ros1 | Self::Ros2)
+    }
+
     /// Returns `true` if the messages are those of a lidar whose points are processed.
     pub(super) const fn is_use_case(self) -> bool {
         matches!(self, Self::UseCase | Self::UseCaseInVehicle)
     }
 
     pub(super) const fn is_floor(self) -> bool {
-        matches!(self, Self::Direct | Self::Tcp | Self::Mqtt)
+        matches!(self, Self::Direct | Self::DirectRos2 | Self::Tcp | Self::Mqtt)
     }
 
     pub(super) const fn is_rival(self) -> bool {
@@ -100,17 +121,20 @@ impl Method {
 
     /// Returns `true` if the messages cross a broker.
     pub(super) const fn has_broker(self) -> bool {
-        matches!(self, Self::Ros1 | Self::Bus | Self::UseCase | Self::MqttClient | Self::MqttBridge | Self::Mqtt)
+        matches!(
+            self,
+            Self::Ros1 | Self::Ros2 | Self::Bus | Self::UseCase | Self::MqttClient | Self::MqttBridge | Self::Mqtt
+        )
     }
 
     /// Returns `true` if the cloud's end subscribes to the vehicle's topic.
     pub(super) const fn is_direct(self) -> bool {
-        matches!(self, Self::Overlay | Self::Direct)
+        matches!(self, Self::Overlay | Self::Direct | Self::DirectRos2)
     }
 
     const fn encoding(self) -> &'static str {
         match self {
-            Self::Ros1 | Self::Bus | Self::UseCase => "native",
+            Self::Ros1 | Self::Ros2 | Self::Bus | Self::UseCase => "native",
             Self::MqttClient => "mqtt_client",
             Self::MqttBridge => "msgpack",
             Self::InVehicle
@@ -118,6 +142,7 @@ impl Method {
             | Self::Detector
             | Self::Overlay
             | Self::Direct
+            | Self::DirectRos2
             | Self::Tcp
             | Self::Mqtt => "none",
         }
@@ -320,13 +345,15 @@ impl Cell {
         [method.label()].into_iter().chain(names).collect::<Vec<_>>().join(", ")
     }
 
+    /// Returns `true` if the report has the hops of its nodes.
+    pub(super) fn has_hops(&self) -> bool {
+        self.setup.method.has_hops() && self.load.percent == 100 && self.load.answer == Answer::List
+    }
+
     /// Returns `true` if the programs that measured another cell measure this one as well. The hops of a node count since its start, so
     /// the cells whose hops the report has are measured alone.
     pub(super) fn shares_session(&self, other: &Self) -> bool {
-        let has_hops = |cell: &Self| {
-            cell.setup.method == Method::Ros1 && cell.load.percent == 100 && cell.load.answer == Answer::List
-        };
-        self.setup == other.setup && self.round == other.round && !has_hops(self)
+        self.setup == other.setup && self.round == other.round && !self.has_hops()
     }
 
     /// Returns the parameters of a row.

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use viaduct_components::link::End;
 
 use super::case::{Method, Setup};
-use super::daemon::Broker;
+use super::daemon::{Broker, Master};
+use super::domain::Domain;
 
 /// Topics from the vehicle to the cloud, with the types of mqtt_bridge.
 const THERE: [(&str, &str); 2] = [("scan", "velodyne_msgs.msg:VelodyneScan"), ("cloud", "sensor_msgs.msg:PointCloud2")];
@@ -43,14 +44,21 @@ const fn topics(end: End) -> (Topics, Topics) {
     }
 }
 
-/// Returns the config of a node between a ROS master and the broker.
-pub(super) fn ros1_node(end: End, setup: &Setup, master: &str, broker: &Broker) -> String {
+/// The ROS master or the domain in which the nodes of ROS find each other.
+#[derive(Clone, Copy)]
+pub(super) enum Ros<'a> {
+    Master(&'a Master),
+    Domain(&'a Domain),
+}
+
+/// Returns the config of a node between ROS and the broker.
+pub(super) fn ros_node(end: End, setup: &Setup, ros: Ros<'_>, broker: &Broker) -> String {
     let (sent, received) = topics(end);
     let own = name(end);
     let mut text = format!("node: {own}\ncomponents:\n");
     let subscriptions = sent.iter().map(|(topic, _)| (format!("/{own}/{topic}"), format!("ros/{topic}")));
     let publications = received.iter().map(|(topic, _)| (format!("ros/{topic}"), format!("/{own}/{topic}")));
-    write_ros(&mut text, end, master, subscriptions, publications);
+    write_ros(&mut text, end, ros, subscriptions, publications);
     let routes = sent.iter().map(|(topic, _)| (format!("ros/{topic}"), format!("bench/{topic}")));
     let inbound = received.iter().map(|(topic, _)| (format!("bench/{topic}"), format!("ros/{topic}")));
     write_one_way(&mut text, (end, "up"), setup, broker, ("routes", routes));
@@ -59,7 +67,7 @@ pub(super) fn ros1_node(end: End, setup: &Setup, master: &str, broker: &Broker) 
 }
 
 /// Returns the config of a node between the two ends in ROS, without a broker.
-pub(super) fn in_vehicle_node(master: &str) -> String {
+pub(super) fn in_vehicle_node(master: &Master) -> String {
     let mut text = "node: vehicle\ncomponents:\n".to_owned();
     let ways = || {
         THERE
@@ -69,7 +77,7 @@ pub(super) fn in_vehicle_node(master: &str) -> String {
     };
     let subscriptions = ways().map(|((topic, _), from, _)| (format!("/{from}/{topic}"), format!("ros/{topic}")));
     let publications = ways().map(|((topic, _), _, to)| (format!("ros/{topic}"), format!("/{to}/{topic}")));
-    write_ros(&mut text, End::A, master, subscriptions, publications);
+    write_ros(&mut text, End::A, Ros::Master(master), subscriptions, publications);
     text
 }
 
@@ -94,12 +102,16 @@ pub(super) fn bus_node(end: End, setup: &Setup, broker: &Broker, octets: usize, 
 fn write_ros(
     text: &mut String,
     end: End,
-    master: &str,
+    ros: Ros<'_>,
     subscriptions: impl Iterator<Item = (String, String)>,
     publications: impl Iterator<Item = (String, String)>,
 ) {
     let name = component(end, "ros");
-    let _ = write!(text, "  {name}:\n    kind: ros1_node\n    settings:\n      master: {master}\n");
+    let (kind, settings) = match ros {
+        Ros::Master(master) => ("ros1_node", format!("master: {}", master.address())),
+        Ros::Domain(domain) => ("ros2_node", domain.settings()),
+    };
+    let _ = write!(text, "  {name}:\n    kind: {kind}\n    settings:\n      {settings}\n");
     write_pairs(text, "subscriptions", subscriptions, "");
     write_pairs(text, "publications", publications, "");
 }

@@ -89,9 +89,10 @@ impl Figures {
         let Cell { setup, load, .. } = cell;
         let host = |method| plain(method, Link::Host);
         let mqtt = Setup { qos: setup.qos, ..plain(Method::Mqtt, setup.link) };
-        let (ros, tcp) = (host(Method::Direct), host(Method::Tcp));
+        let ros = host(if setup.method.has_ros2() { Method::DirectRos2 } else { Method::Direct });
+        let tcp = host(Method::Tcp);
         match setup.method {
-            Method::Ros1 | Method::MqttClient | Method::MqttBridge => {
+            Method::Ros1 | Method::Ros2 | Method::MqttClient | Method::MqttBridge => {
                 Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)? + self.floor_ms(&mqtt, load)?)
             }
             Method::InVehicle => Some(self.floor_ms(&ros, load)? + self.floor_ms(&tcp, load)?),
@@ -157,19 +158,17 @@ impl Figures {
                 add(format!("{}: a full queue of the emulated link dropped {drops} packets", cell.key()));
             }
         }
-        add("viaduct from ros2: not measured: there are no ends in ROS 2".to_owned());
         notes
     }
 }
 
 /// Returns the stages of a cell, if the nodes were started for this cell alone.
 pub(super) fn stages<'a>(cell: &Cell, outcome: &'a Outcome) -> Vec<Stage<'a>> {
-    let is_alone = cell.setup.method == Method::Ros1 && cell.load.percent == 100 && cell.load.answer == Answer::List;
     let stage = |(name, node, hops): &(&'static str, usize, &[Hop])| {
         let hops: Option<Vec<_>> = hops.iter().map(|(from, to)| outcome.hop(*node, from, to)).collect();
         hops.map(|hops| Stage { name, hops })
     };
-    if is_alone { STAGES.iter().filter_map(stage).collect() } else { Vec::new() }
+    if cell.has_hops() { STAGES.iter().filter_map(stage).collect() } else { Vec::new() }
 }
 
 /// Returns the sum of a figure of both crossings that carry the cloud, in milliseconds.

@@ -4,6 +4,7 @@
 //! | method | path |
 //! |---|---|
 //! | `viaduct`, from ROS 1 | ROS, `ros1_node`, `mqtt_bridge`, broker, `mqtt_bridge`, `ros1_node`, ROS |
+//! | `viaduct`, from ROS 2 | DDS, `ros2_node`, `mqtt_bridge`, broker, `mqtt_bridge`, `ros2_node`, DDS |
 //! | `viaduct`, from the bus | `generator`, `mqtt_bridge`, broker, `mqtt_bridge`, a subscription of the bench |
 //! | `viaduct`, in the vehicle | ROS, `ros1_node`, ROS |
 //! | use case | `velodyne`, `mqtt_bridge`, broker, `mqtt_bridge`, `velodyne_points`, `detector`, and back to `key_figures` |
@@ -11,18 +12,19 @@
 //! | detector | points to boxes, on one thread |
 //! | `mqtt_client`, `mqtt_bridge` | as the first one, with the rival in place of the nodes |
 //! | `ros1.overlay` | the same ends in ROS with one ROS master, connected over the link |
-//! | `floor.ros` | the same ends in ROS without a bridge |
+//! | `floor.ros`, `floor.ros2` | the same ends in ROS without a bridge |
 //! | `floor.tcp`, `floor.mqtt` | sockets of the bench, without and with the broker |
 //!
-//! All bridges are measured from outside, between the same ends, which are programs in C++ with roscpp. `total` is the time from before
+//! All bridges are measured from outside, between the same ends, which are programs in C++ with roscpp, and for ROS 2 with Cyclone DDS. `total` is the time from before
 //! the publication to the callback. `interface` is what the bridges at both ends add to it: `total` minus the median of the same path
 //! without a bridge, which is `floor.ros` (a publication, a connection, a callback), `floor.tcp` (the second connection of ROS) and
-//! `floor.mqtt` (publisher, broker, subscriber). The nodes of Viaduct also report it from inside: from the complete message of ROS to its
+//! `floor.mqtt` (publisher, broker, subscriber). From ROS 2, `floor.ros2` takes the place of `floor.ros`; what DDS takes longer than TCP in
+//! the second connection belongs to the interface. The nodes of Viaduct also report it from inside: from the complete message of ROS to its
 //! last octet in the broker's socket, and from the complete message of MQTT to its last octet in the socket of ROS.
 //!
 //! ```text
 //! case.rs      methods, links, messages: a cell;  plan.rs: the cells of a run
-//! network.rs   the link;  daemon.rs: ROS master and broker;  configs.rs: of the bridges;  content.rs: points and packets
+//! network.rs   the link;  daemon.rs: ROS master and broker;  domain.rs: of ROS 2;  configs.rs: of the bridges;  content.rs: points and packets
 //! job.rs       lines between the programs;  node.rs: the program of a node;  session.rs: the programs of a setup
 //! use_case.rs  the nodes with lidar and detector;  inference.rs: the detector alone
 //! floor.rs     plain sockets;  outcome.rs: result of a cell
@@ -34,6 +36,7 @@ mod charts;
 mod configs;
 mod content;
 mod daemon;
+mod domain;
 mod figures;
 mod floor;
 mod folder;
@@ -160,6 +163,8 @@ impl Options {
             let start_ms = match (is_open, method.has_ros()) {
                 // Its nodes are started for each cell.
                 _ if method.is_use_case() => 600,
+                (false, true) if method.has_ros2() => 300,
+                (false, true) if cell.setup.link == Link::Host => 1000,
                 (false, true) => 1300,
                 _ => 100,
             };

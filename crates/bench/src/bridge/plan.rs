@@ -9,7 +9,7 @@ const PAPER_RATE_HZ: u32 = 10;
 /// Rate of the clouds over the narrow link, which carries fewer than ten per second.
 const NARROW_RATE_HZ: u32 = 5;
 /// Rates of the sweep in a default run, and in a full one.
-const SWEEP_HZ: [u32; 5] = [10, 40, 55, 56, 60];
+const SWEEP_HZ: [u32; 4] = [10, 55, 56, 60];
 const FULL_SWEEP_HZ: [u32; 12] = [10, 20, 30, 40, 45, 50, 52, 54, 55, 56, 58, 60];
 /// Compressions of clouds in a default run, and in a full one.
 const COMPRESSIONS: [Compression; 2] = [Compression::Auto, Compression::AutoMillimetre];
@@ -65,9 +65,9 @@ impl Plan {
     /// Returns the cells of the comparison on one host, with their floors.
     fn comparison(&self) -> Vec<Cell> {
         let compared = [Method::Ros1, Method::MqttClient, Method::MqttBridge];
-        let floors = [Method::Direct, Method::Tcp, Method::Mqtt];
+        let others = [Method::Direct, Method::Tcp, Method::Mqtt, Method::Ros2, Method::DirectRos2];
         let rounds = (0..ROUNDS).flat_map(|round| compared.map(|method| (round, method)));
-        let all = rounds.chain(floors.map(|method| (0, method)));
+        let all = rounds.chain(others.map(|method| (0, method)));
         let cells = |(round, method)| {
             [self.scan(100), self.cloud()].map(|load| Cell { setup: plain(method, Link::Host), load, round })
         };
@@ -144,7 +144,9 @@ impl Plan {
         };
         let loads = [self.scan(0), self.scan(25), self.scan(50), self.scan(75), self.scan(100), self.cloud()];
         for link in [Link::Host, Link::Ethernet, Link::FiveG] {
-            for method in [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Bus, Method::Mqtt] {
+            for method in
+                [Method::Ros1, Method::Ros2, Method::MqttClient, Method::MqttBridge, Method::Bus, Method::Mqtt]
+            {
                 for encryption in [Encryption::None, Encryption::Tls, Encryption::MutualTls] {
                     for qos in 0..=2 {
                         let is_possible = match method {
@@ -167,6 +169,7 @@ impl Plan {
             add(plain(Method::Tcp, link), &loads);
         }
         add(plain(Method::Direct, Link::Host), &loads);
+        add(plain(Method::DirectRos2, Link::Host), &loads);
         add(plain(Method::InVehicle, Link::Host), &loads);
         for link in [Link::Host, Link::Ethernet, Link::FiveG] {
             let plain = plain(Method::UseCase, link);

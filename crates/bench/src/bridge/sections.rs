@@ -55,9 +55,16 @@ fn interface_p50(figures: &Figures, (cell, outcome): &(Cell, Outcome)) -> Option
 fn compared(figures: &Figures, link: Link) -> Section {
     let mut rows = Vec::new();
     for kind in [Kind::Scan, Kind::Cloud] {
-        let methods =
-            [Method::Ros1, Method::MqttClient, Method::MqttBridge, Method::Overlay, Method::Bus, Method::InVehicle];
-        let floors = [Method::Direct, Method::Tcp, Method::Mqtt];
+        let methods = [
+            Method::Ros1,
+            Method::Ros2,
+            Method::MqttClient,
+            Method::MqttBridge,
+            Method::Overlay,
+            Method::Bus,
+            Method::InVehicle,
+        ];
+        let floors = [Method::Direct, Method::DirectRos2, Method::Tcp, Method::Mqtt];
         let cells =
             methods.into_iter().chain(floors).filter_map(|method| figures.find(&plain(method, link), kind, 100));
         let ours = figures.find(&plain(Method::Ros1, link), kind, 100);

@@ -8,8 +8,10 @@ use std::time::Duration;
 use viaduct_components::link::End;
 
 use super::case::{Cell, Kind, Load, Method, Setup};
+use super::configs::Ros;
 use super::content::Content;
 use super::daemon::{Broker, Master};
+use super::domain::Domain;
 use super::folder::Folder;
 use super::job::{EndJob, NodeJob, Ready, Received, Reply, WARM_UP, Watch, Watched, ready, reply, unexpected};
 use super::network::Network;
@@ -19,8 +21,9 @@ use crate::process::Process;
 
 /// Time limit for a program to be ready, and for the probes of a job.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Program of the ends below the folder of rivals.
+/// Programs of the ends below the folder of rivals.
 const ENDS_PROGRAM: &str = "bin/ros1_bridge";
+const ROS2_ENDS_PROGRAM: &str = "bin/ros2_bridge";
 /// Python for which Debian installs the packages of ROS.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -35,6 +38,7 @@ pub(super) struct Session<'a> {
     version: Ready,
     broker: Option<Broker>,
     masters: Vec<Master>,
+    domain: Option<Domain>,
     network: Network,
     folder: Folder,
     /// Number of measured loads.
@@ -53,27 +57,36 @@ impl<'a> Session<'a> {
             version: Ready::default(),
             broker: None,
             masters: Vec::new(),
+            domain: None,
             network,
             folder,
             loads: 0,
         };
+        if setup.method == Method::Ros2 && !cfg!(feature = "ros2") {
+            return Err("built without the feature ros2: make build-ros2".to_owned());
+        }
         // A missing program is found before anything starts.
         if setup.method.has_ros() {
-            session.rival(ENDS_PROGRAM)?;
+            session.ends_program()?;
         }
         if setup.method.has_broker() {
             let broker = Broker::start(&session.network, setup.encryption, session.folder.path(), options)?;
             session.broker = Some(broker);
         }
         if setup.method.has_ros() {
-            session.start_masters()?;
+            session.start_ros()?;
             session.start_bridges()?;
             session.ends = Some([session.start_end(End::A)?, session.start_end(End::B)?]);
         }
         Ok(session)
     }
 
-    fn start_masters(&mut self) -> Result<(), String> {
+    /// Starts the ROS masters, or claims a domain of ROS 2.
+    fn start_ros(&mut self) -> Result<(), String> {
+        if self.setup.method.has_ros2() {
+            self.domain = Some(Domain::claim()?);
+            return Ok(());
+        }
         let has_one = self.network.is_host() || !self.setup.method.has_broker();
         let ends: &[End] = if has_one { &[End::A] } else { &[End::A, End::B] };
         for end in ends {
@@ -93,10 +106,15 @@ impl<'a> Session<'a> {
         self.masters.get(index).ok_or_else(|| "there is no ROS master".to_owned())
     }
 
+    /// Returns the ROS master or the domain of an end.
+    fn ros(&self, end: End) -> Result<Ros<'_>, String> {
+        self.domain.as_ref().map_or_else(|| self.master(end).map(Ros::Master), |domain| Ok(Ros::Domain(domain)))
+    }
+
     fn start_bridges(&mut self) -> Result<(), String> {
         let ends: &[End] = match self.setup.method {
             Method::InVehicle => &[End::A],
-            Method::Ros1 | Method::MqttClient | Method::MqttBridge => &[End::A, End::B],
+            Method::Ros1 | Method::Ros2 | Method::MqttClient | Method::MqttBridge => &[End::A, End::B],
             _ => &[],
         };
         for end in ends {
@@ -109,12 +127,11 @@ impl<'a> Session<'a> {
 
     fn start_bridge(&self, end: End) -> Result<(Process, Ready), String> {
         let broker = || self.broker.as_ref().ok_or_else(|| "there is no broker".to_owned());
-        let master = self.master(end)?;
         match self.setup.method {
-            Method::Ros1 => {
-                self.start_node(end, configs::ros1_node(end, &self.setup, &master.address(), broker()?), None)
+            Method::Ros1 | Method::Ros2 => {
+                self.start_node(end, configs::ros_node(end, &self.setup, self.ros(end)?, broker()?), None)
             }
-            Method::InVehicle => self.start_node(end, configs::in_vehicle_node(&master.address()), None),
+            Method::InVehicle => self.start_node(end, configs::in_vehicle_node(self.master(end)?), None),
             Method::MqttClient => {
                 let command = self.network_command(end, self.rival("bin/mqtt_client")?)?;
                 self.start_rival(command, end, broker()?)
@@ -147,9 +164,12 @@ impl<'a> Session<'a> {
     }
 
     fn start_end(&self, end: End) -> Result<Process, String> {
-        let mut command = self.network_command(end, self.rival(ENDS_PROGRAM)?)?;
+        let mut command = self.network_command(end, self.ends_program()?)?;
         command.arg(configs::name(end));
-        self.master(end)?.set(&mut command, self.ros_address(end), self.folder.path());
+        match self.ros(end)? {
+            Ros::Master(master) => master.set(&mut command, self.ros_address(end), self.folder.path()),
+            Ros::Domain(domain) => domain.set(&mut command),
+        }
         let mut process = Process::spawn(&mut command)?;
         ready(&mut process, READY_TIMEOUT)?;
         Ok(process)
@@ -157,6 +177,11 @@ impl<'a> Session<'a> {
 
     fn network_command(&self, end: End, program: impl AsRef<std::ffi::OsStr>) -> Result<Command, String> {
         self.network.command(end, program).map_err(|error| error.to_string())
+    }
+
+    /// Returns the path of the program of the ends.
+    fn ends_program(&self) -> Result<PathBuf, String> {
+        self.rival(if self.setup.method.has_ros2() { ROS2_ENDS_PROGRAM } else { ENDS_PROGRAM })
     }
 
     /// Returns the path of a program below the folder of rivals.
@@ -208,7 +233,7 @@ impl<'a> Session<'a> {
         let mut outcome = Outcome::of(&times, &arrived, &answered);
         if self.loads == 0
             && let [vehicle, cloud] = &mut self.bridges[..]
-            && self.setup.method == Method::Ros1
+            && self.setup.method.has_hops()
         {
             outcome.hops = Some([report(vehicle, READY_TIMEOUT)?.0, report(cloud, READY_TIMEOUT)?.0]);
         }
