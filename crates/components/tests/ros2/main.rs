@@ -6,6 +6,8 @@ mod peers;
 #[path = "../mqtt/support.rs"]
 mod support;
 
+use std::time::Duration;
+
 use peers::{Dds, Domain, Peer};
 use support::{Mosquitto, TestNode, count, eventually, free_port, has};
 use viaduct_bus::{Bus, MessageFormat, Qos, UntypedSample, UntypedSubscriber};
@@ -199,6 +201,36 @@ fn a_publisher_may_return_with_another_type() {
     drop(first);
     eventually("the type changes", || next(&samples).type_info().full_name() == "acme_msgs/msg/Reading");
     assert!(node.stop());
+}
+
+#[test]
+fn a_node_that_waits_for_messages_sleeps() {
+    if !Dds::Cyclone.is_installed() {
+        return;
+    }
+    let domain = Domain::claim();
+    let settings = "subscriptions: [ { from: /slow, to: ros/slow } ]";
+    let node = TestNode::start(&text("car", &domain, settings, "").replace("  ros:\n", "  slow_ros:\n"));
+    let samples = subscribe(&node, "ros/slow");
+    let _talker = Peer::start(Dds::Cyclone, &domain, &["talker", "string", "rt/slow", "0", "50", RELIABLE]);
+    next(&samples);
+    let before = ticks_of("slow_ros");
+    std::thread::sleep(Duration::from_secs(1));
+    let used = ticks_of("slow_ros") - before;
+    assert!(used < 20, "{used} of 100 ticks for 20 messages");
+    assert!(node.stop());
+}
+
+/// Returns the CPU time of the threads of a component, in ticks of 10 ms.
+fn ticks_of(component: &str) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    // A thread of another test may end meanwhile.
+    let stats = tasks.filter_map(|task| std::fs::read_to_string(task.unwrap().path().join("stat")).ok());
+    let ticks = |stat: String| -> u64 {
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().skip(11).take(2).map(|field| field.parse::<u64>().unwrap()).sum()
+    };
+    stats.filter(|stat| stat.contains(&format!("({component})"))).map(ticks).sum()
 }
 
 #[test]

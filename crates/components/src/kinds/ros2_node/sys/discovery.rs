@@ -13,6 +13,8 @@ use super::qos;
 
 /// Number of samples that one call takes.
 const BATCH: usize = 16;
+/// The status for which a discovery reader wakes its waitset.
+const STATUSES: u32 = 1 << dds::dds_status_id_DDS_DATA_AVAILABLE_STATUS_ID;
 /// Octets of the USER_DATA that are read.
 const USER_DATA_OCTETS_MAX: usize = 4096;
 
@@ -69,6 +71,9 @@ impl DiscoveryReader {
         // SAFETY: null stands for the default quality of service and for no listener.
         let created = unsafe { dds::dds_create_reader(participant.id(), topic, ptr::null(), ptr::null()) };
         let entity = Entity::take("dds_create_reader", created)?;
+        // A reader wakes for each of its statuses by default. Only that of data is reset by a take, so the node would never sleep again.
+        // SAFETY: the call has no pointers.
+        check("dds_set_status_mask", unsafe { dds::dds_set_status_mask(entity.id(), STATUSES) })?;
         waitset.attach(entity.id(), token)?;
         Ok(Self { entity, _participant: Arc::clone(participant) })
     }
