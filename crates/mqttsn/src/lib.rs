@@ -5,6 +5,7 @@
 //! | [`codec`] | all messages, without allocation and without the standard library |
 //! | [`client`] | client: connection, publications, subscriptions, sleep, discovery |
 //! | [`gateway`] | gateway for many clients, with an abstract broker side |
+//! | [`forwarder`] | forwarder: encapsulates the messages between its nodes and a gateway |
 //! | [`limits`] | all limits that are not settings |
 //! | [`topic`] | topic names and filters |
 //!
@@ -33,6 +34,8 @@ pub mod codec;
 #[cfg(feature = "std")]
 pub mod client;
 #[cfg(feature = "std")]
+pub mod forwarder;
+#[cfg(feature = "std")]
 pub mod gateway;
 #[cfg(feature = "std")]
 pub mod limits;
@@ -50,6 +53,7 @@ pub mod topic;
 #[cfg(feature = "std")]
 pub use crate::{
     client::{Client, ClientEvent, ClientSettings},
+    forwarder::Forwarder,
     gateway::{Gateway, GatewayEvent, GatewaySettings},
     message::Message,
     peer::{Destination, NodeId, Peer, Transmit},

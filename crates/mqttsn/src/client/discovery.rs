@@ -3,10 +3,7 @@
 //! The field `GwAdd` of a GWINFO that a client sends holds the IP address and the port of the gateway: 6 octets for IPv4,
 //! 18 for IPv6.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    time::Duration,
-};
+use std::{net::SocketAddr, time::Duration};
 
 use viaduct_units::Mono;
 
@@ -14,6 +11,7 @@ use super::{Client, ClientEvent, ClientRefusal, connection::State};
 use crate::{
     Destination, Transmit,
     codec::Packet,
+    forwarder::{address_of, octets_of},
     limits::{ADVERTISE_MISSING_MAX, GATEWAYS_MAX},
 };
 
@@ -84,9 +82,7 @@ impl Client {
         if let Some((_, radius)) = self.discovery.answer.take_if(|(due, _)| *due <= now)
             && let Some(KnownGateway { id, address, .. }) = self.discovery.known.first().copied()
         {
-            let mut octets = ip_octets(address.ip());
-            octets.extend(address.port().to_be_bytes());
-            self.broadcast(radius, &Packet::GwInfo { gateway: id, address: &octets });
+            self.broadcast(radius, &Packet::GwInfo { gateway: id, address: &octets_of(address) });
         }
         let events = &mut self.events;
         self.discovery.known.retain(|gateway| {
@@ -117,7 +113,7 @@ impl Client {
     }
 
     pub(super) fn handle_gwinfo(&mut self, now: Mono, from: SocketAddr, id: u8, address: &[u8]) {
-        let address = if address.is_empty() { Some(from) } else { parse_address(address) };
+        let address = if address.is_empty() { Some(from) } else { address_of(address) };
         let Some(address) = address else { return self.refuse(ClientRefusal::Unexpected) };
         self.discovery.answer = None;
         let before = self.discovery.known.iter().find(|gateway| gateway.address == address);
@@ -155,21 +151,4 @@ impl Client {
             self.discovery.answer.get_or_insert((due, radius));
         }
     }
-}
-
-fn ip_octets(ip: IpAddr) -> Vec<u8> {
-    match ip {
-        IpAddr::V4(ip) => ip.octets().to_vec(),
-        IpAddr::V6(ip) => ip.octets().to_vec(),
-    }
-}
-
-fn parse_address(octets: &[u8]) -> Option<SocketAddr> {
-    let (ip, port) = octets.split_last_chunk()?;
-    let ip = match (<[u8; 4]>::try_from(ip), <[u8; 16]>::try_from(ip)) {
-        (Ok(ip), _) => IpAddr::from(ip),
-        (_, Ok(ip)) => IpAddr::from(ip),
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip, u16::from_be_bytes(*port)))
 }

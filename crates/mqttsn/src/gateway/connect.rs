@@ -77,7 +77,7 @@ impl Gateway {
             // The broker side has been asked.
             State::Opening if same_peer => return,
             // CONNACK was lost.
-            State::Active if same_peer && session.only_connect => {
+            State::Active if same_peer && session.only_connect && session.is_begun_by(connect) => {
                 session.last_seen = now;
                 return self.out.send(peer, &Packet::ConnAck { code: ReturnCode::Accepted });
             }
@@ -120,12 +120,15 @@ impl Gateway {
         self.drop_queue(slot, DropReason::SessionEnded);
         self.drop_inbound(slot);
         let Some(session) = self.sessions.get_mut(slot) else { return };
+        let had_topics = session.topics.iter().next().is_some();
         session.topics = TopicTable::default();
         session.recent = Recent::default();
         session.last_suback = None;
         session.will = None;
         session.holds_will = false;
-        self.record_topics_cleared(slot);
+        if had_topics {
+            self.record_topics_cleared(slot);
+        }
     }
 
     /// Connects to the broker, now that the will is complete.

@@ -7,7 +7,7 @@ use viaduct_units::{Mono, retransmission::RoundTrip};
 use super::{ClientHandle, ClientStatus, GatewaySettings, Token, topics::TopicTable};
 use crate::{
     Message, Peer,
-    codec::{Qos, ReturnCode, TopicId},
+    codec::{Connect, Qos, ReturnCode, TopicId},
     limits::RECENT_MESSAGES,
     retry::Retry,
 };
@@ -268,6 +268,11 @@ impl Session {
     pub(super) fn take_message_id(&mut self) -> u16 {
         self.next_message = self.next_message.checked_add(1).unwrap_or(1);
         self.next_message
+    }
+
+    /// Returns `true` if a CONNECT may be a repetition of the one that has begun the connection.
+    pub(super) fn is_begun_by(&self, connect: &Connect<'_>) -> bool {
+        self.clean == connect.clean && self.keep_alive == Duration::from_secs(connect.duration.into())
     }
 
     /// Returns `true` if the client relies on the gateway to publish a message.
