@@ -24,6 +24,7 @@ pub mod link;
 mod machine_counters;
 mod motion;
 pub mod mqtt;
+mod mqttsn;
 pub mod net;
 mod rate_limiter;
 mod record_log;

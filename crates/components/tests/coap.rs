@@ -123,11 +123,8 @@ fn large_representations_arrive_in_blocks() {
     }
     let (node, address) = log_server();
     let octets: Vec<u8> = (0..100_000).map(|number: u32| b'a' + (number % 23) as u8).collect();
-    node.any(
-        "any/cloud",
-        &TypeInfo::foreign(MessageFormat::Opaque, "cloud", bytes::Bytes::new()),
-        octets.clone().into(),
-    );
+    let info = TypeInfo::foreign(MessageFormat::Opaque, "cloud", bytes::Bytes::new());
+    node.any("any/cloud", &info, octets.clone().into());
     let client = Coap::notls();
     let mut got = Vec::new();
     eventually("the sample arrives", || {
@@ -139,6 +136,14 @@ fn large_representations_arrive_in_blocks() {
     if let Some(aiocoap) = Aiocoap::find() {
         assert_eq!(aiocoap.run(&[&format!("coap://{address}/any/any/cloud")]), octets);
     }
+    assert!(node.stop());
+    // libcoap sends an Echo option back.
+    let (node, address) =
+        server("      - { path: any, from: any/*, encoding: native }\n", "      address_check: echo\n");
+    node.any("any/cloud", &info, octets.clone().into());
+    eventually("the sample arrives", || {
+        client.get_octets(&format!("coap://{address}/any/any/cloud"), &["-b", "1024"]) == octets
+    });
     assert!(node.stop());
 }
 
@@ -181,4 +186,69 @@ fn requests_reach_the_http_server_through_the_proxy() {
     assert_eq!(client.get(&format!("coap://{address}/http/v1/topics?limit=3")), "GET /v1/topics?limit=3");
     assert!(client.get(&format!("coap://{address}/http/missing")).starts_with("4.04"));
     assert!(node.stop());
+}
+
+#[test]
+fn a_client_with_a_key_reads_and_writes_over_dtls() {
+    if !has("coap-client-openssl") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("keys");
+    std::fs::write(&keys, "robot-1:\"0123456789abcdef\"\n").unwrap();
+    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let dtls = format!("      dtls: {{ psk_file: {} }}\n", keys.display());
+    let resources = "      - { path: log, from: log/n }\n      \
+                     - { path: command, to: commands, type: { protobuf: foxglove.Log } }\n";
+    let (node, address) = server(resources, &dtls);
+    let logs = node.bus().subscribe::<Log>("commands", Qos::keep_last(16), "test").unwrap();
+    node.log("log/n", "secret");
+    let client = Coap::with_key("robot-1", "0123456789abcdef");
+    eventually("the sample arrives", || {
+        client.get(&format!("coaps://{address}/log")).contains("\"message\":\"secret\"")
+    });
+    client.send("post", &format!("coaps://{address}/command"), r#"{"message":"go"}"#);
+    let Recv::Sample(sample) = logs.recv_timeout(PATIENCE) else { panic!("nothing published") };
+    assert_eq!(sample.message, "go");
+    for (identity, key) in [("robot-1", "0123456789abcdeX"), ("robot-2", "0123456789abcdef")] {
+        let text = Coap::with_key(identity, key).within(3).get(&format!("coaps://{address}/log"));
+        assert!(!text.contains("secret"), "{identity} {key}: {text}");
+    }
+    assert!(node.stop());
+}
+
+#[test]
+fn a_client_writes_and_observes_resources_of_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "robot-1:00112233445566778899aabbccddeeff\n").unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    for dtls in [String::new(), format!("      dtls: {{ psk_file: {} }}\n", key.display())] {
+        let resources = "      - { path: log, to: logs, type: { protobuf: foxglove.Log } }\n      \
+                         - { path: command, from: log/n }\n";
+        let (edge, address) = server(resources, &dtls);
+        let robot = TestNode::start(&format!(
+            "node: robot\ncomponents:\n  feed: {{ kind: feed }}\n  client:\n    kind: coap_client\n    settings:\n      \
+             server: {address}\n{dtls}      routes: [ {{ from: log/n, to: log }} ]\n      \
+             observe: [ {{ from: command, to: command, type: {{ protobuf: foxglove.Log }} }} ]\n"
+        ));
+        let logs = edge.bus().subscribe::<Log>("logs", Qos::keep_last(64), "test").unwrap();
+        let commands = robot.bus().subscribe::<Log>("command", Qos::keep_last(64), "test").unwrap();
+        for number in 0..20 {
+            robot.log("log/n", &number.to_string());
+            let Recv::Sample(sample) = logs.recv_timeout(PATIENCE) else { panic!("no log") };
+            assert_eq!(sample.message, number.to_string());
+        }
+        edge.log("log/n", "first");
+        // The observation begins when there is something to observe.
+        let Recv::Sample(sample) = commands.recv_timeout(PATIENCE) else { panic!("no command") };
+        assert_eq!(sample.message, "first");
+        for number in 0..20 {
+            edge.log("log/n", &number.to_string());
+            let Recv::Sample(sample) = commands.recv_timeout(PATIENCE) else { panic!("no command") };
+            assert_eq!(sample.message, number.to_string());
+        }
+        eventually("requests are answered", || count(&robot.bus(), "client", "delivered") == 20);
+        assert!(robot.stop() && edge.stop());
+    }
 }

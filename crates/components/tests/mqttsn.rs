@@ -8,7 +8,9 @@ mod peers;
 mod support;
 
 use peers::{Client, free_udp_port, has_client};
-use support::{Mosquitto, Subscriber, TestNode, count, eventually, free_port, has};
+use support::{Mosquitto, PATIENCE, Subscriber, TestNode, count, eventually, free_port, has};
+use viaduct_bus::{Qos, Recv};
+use viaduct_messages::foxglove::Log;
 
 /// Returns a node with a gateway, and its port.
 fn gateway(settings: &str, more: &str) -> (TestNode, u16) {
@@ -152,4 +154,86 @@ fn settings_that_do_not_fit_together_are_refused() {
         let error = refused(settings);
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// Returns a node with a robot's client of a gateway.
+fn robot(name: &str, settings: &str) -> TestNode {
+    TestNode::start(&format!(
+        "node: {name}\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqttsn_client\n    settings:\n{settings}      \
+         routes: [ {{ from: log/n, to: robot/log, qos: 1 }} ]\n      \
+         inbound: [ {{ from: robot/command, to: command, type: {{ protobuf: foxglove.Log }}, qos: 1 }} ]\n"
+    ))
+}
+
+/// Returns the components of a node with an embedded broker whose routes exchange messages with robots.
+fn desk(port: u16) -> String {
+    format!(
+        "  broker:\n    kind: mqtt_broker\n    settings:\n      listen: 127.0.0.1:{port}\n      \
+         inbound: [ {{ from: robot/log, to: logs, type: {{ protobuf: foxglove.Log }} }} ]\n      \
+         routes: [ {{ from: log/n, to: robot/command, qos: 1 }} ]\n"
+    )
+}
+
+fn exchange(robot: &TestNode, edge: &TestNode, what: &str) {
+    let logs = edge.bus().subscribe::<Log>("logs", Qos::keep_last(64), "test").unwrap();
+    let commands = robot.bus().subscribe::<Log>("command", Qos::keep_last(64), "test").unwrap();
+    eventually("the robot is connected", || count(&robot.bus(), "uplink", "connections") >= 1);
+    for number in 0..20 {
+        robot.log("log/n", &number.to_string());
+        let Recv::Sample(sample) = logs.recv_timeout(PATIENCE) else { panic!("{what}: no log") };
+        assert_eq!(sample.message, number.to_string(), "{what}");
+        edge.log("log/n", &number.to_string());
+        let Recv::Sample(sample) = commands.recv_timeout(PATIENCE) else { panic!("{what}: no command") };
+        assert_eq!(sample.message, number.to_string(), "{what}");
+    }
+}
+
+#[test]
+fn a_robot_exchanges_samples_with_an_edge_node() {
+    let port = free_port();
+    let (edge, sn) = gateway(&format!("      embedded_broker: 127.0.0.1:{port}\n"), &desk(port));
+    let direct = robot("robot", &format!("      gateway: 127.0.0.1:{sn}\n"));
+    exchange(&direct, &edge, "direct");
+    assert!(direct.stop());
+    // Through a forwarder.
+    let forwarder = free_udp_port();
+    let relay = TestNode::start(&format!(
+        "node: relay\ncomponents:\n  feed: {{ kind: feed }}\n  forwarder:\n    kind: mqttsn_forwarder\n    settings: \
+         {{ listen: 127.0.0.1:{forwarder}, gateway: 127.0.0.1:{sn} }}\n"
+    ));
+    let behind = robot("behind", &format!("      gateway: 127.0.0.1:{forwarder}\n      sleep_s: 1\n"));
+    exchange(&behind, &edge, "through a forwarder, asleep between messages");
+    eventually("the forwarder counts", || count(&relay.bus(), "forwarder", "to_gateway") > 40);
+    assert!(behind.stop() && relay.stop() && edge.stop());
+}
+
+#[test]
+fn a_robot_finds_the_gateway_in_a_multicast_group() {
+    let port = free_port();
+    let group = format!("discovery: {{ group: \"225.18.83.1:{}\", interface: 127.0.0.1 }}", free_udp_port());
+    let (edge, _) = gateway(&format!("      embedded_broker: 127.0.0.1:{port}\n      {group}\n"), &desk(port));
+    let robot = robot("robot", &format!("      {group}\n"));
+    exchange(&robot, &edge, "discovered");
+    assert!(robot.stop() && edge.stop());
+}
+
+#[test]
+fn a_robot_with_a_key_is_admitted_and_others_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        format!("      dtls: {{ psk_file: {} }}\n", path.display())
+    };
+    let port = free_port();
+    let keys = key("gateway", "robot-1:00112233445566778899aabbccddeeff\n");
+    let (edge, sn) = gateway(&format!("      embedded_broker: 127.0.0.1:{port}\n{keys}"), &desk(port));
+    let to = format!("      gateway: 127.0.0.1:{sn}\n");
+    let wrong = robot("wrong", &(to.clone() + &key("wrong", "robot-1:00112233445566778899aabbccddee00\n")));
+    let none = robot("none", &to);
+    let right = robot("right", &(to + &key("right", "robot-1:00112233445566778899aabbccddeeff\n")));
+    exchange(&right, &edge, "with the key");
+    assert_eq!(count(&wrong.bus(), "uplink", "connections") + count(&none.bus(), "uplink", "connections"), 0);
+    assert!(right.stop() && wrong.stop() && none.stop() && edge.stop());
 }

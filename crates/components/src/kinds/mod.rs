@@ -12,6 +12,8 @@ pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
+pub mod mqttsn_client;
+pub mod mqttsn_forwarder;
 pub mod mqttsn_gateway;
 pub mod robot;
 pub mod ros1_node;
@@ -83,6 +85,16 @@ pub static KINDS: &[Kind] = &[
         "mqtt_probe",
         "Subscribes to an MQTT broker and measures the latency of messages.",
         "{ broker: \"mqtt://127.0.0.1:1883\" }",
+    ),
+    Kind::of::<mqttsn_client::MqttsnClient>(
+        "mqttsn_client",
+        "A client of an MQTT-SN 1.2 gateway: publishes topics of the bus, and its subscriptions become topics of the bus.",
+        "{ gateway: \"127.0.0.1:1884\", routes: [ { from: robot/battery } ] }",
+    ),
+    Kind::of::<mqttsn_forwarder::MqttsnForwarder>(
+        "mqttsn_forwarder",
+        "Passes the messages of MQTT-SN nodes on to a gateway in another network.",
+        "{ listen: \"127.0.0.1:0\", gateway: \"127.0.0.1:1884\" }",
     ),
     Kind::of::<mqttsn_gateway::MqttsnGateway>(
         "mqttsn_gateway",

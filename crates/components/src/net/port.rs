@@ -130,6 +130,11 @@ impl Port {
         }
     }
 
+    /// Sends datagrams to multicast groups through an interface.
+    pub(crate) fn set_multicast_interface(&self, interface: Ipv4Addr) -> io::Result<()> {
+        self.socket.set_multicast_interface(interface)
+    }
+
     /// Sends what the kernel takes now. The rest waits for [`Self::receive`].
     pub(crate) fn flush(&mut self) {
         self.take_datagrams();

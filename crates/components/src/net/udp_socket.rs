@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -320,6 +320,15 @@ impl UdpSocket {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Sends datagrams to multicast groups through an interface. This machine receives them as well.
+    ///
+    /// # Errors
+    /// A system call fails.
+    pub fn set_multicast_interface(&self, interface: Ipv4Addr) -> io::Result<()> {
+        self.socket.get_ref().set_multicast_if_v4(&interface)?;
+        self.socket.get_ref().set_multicast_loop_v4(true)
     }
 
     /// Sends datagrams of the queue until the kernel takes no more. Does not wait.

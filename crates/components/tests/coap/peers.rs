@@ -21,29 +21,42 @@ pub(crate) fn free_udp_port() -> u16 {
 pub(crate) struct Coap {
     program: &'static str,
     arguments: Vec<String>,
+    seconds: u32,
 }
 
 impl Coap {
     pub(crate) fn notls() -> Self {
-        Self { program: "coap-client-notls", arguments: Vec::new() }
+        Self { program: "coap-client-notls", arguments: Vec::new(), seconds: 30 }
     }
 
     /// Returns the client with a pre-shared key.
     pub(crate) fn with_key(identity: &str, key: &str) -> Self {
         let arguments = ["-u", identity, "-k", key].map(str::to_owned).to_vec();
-        Self { program: "coap-client-openssl", arguments }
+        Self { program: "coap-client-openssl", arguments, seconds: 30 }
+    }
+
+    /// Limits the time of each request.
+    pub(crate) fn within(self, seconds: u32) -> Self {
+        Self { seconds, ..self }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(self.program);
-        command.args(["-v", "3", "-B", "30"]).args(&self.arguments).args(arguments).stdin(Stdio::null());
+        command
+            .args(["-v", "3", "-B", &self.seconds.to_string()])
+            .args(&self.arguments)
+            .args(arguments)
+            .stdin(Stdio::null());
         command
     }
 
     fn run(&self, arguments: &[&str]) -> Vec<u8> {
         let output = self.command(arguments).output().unwrap();
         // Codes of errors are on standard error.
-        if output.stdout.is_empty() { output.stderr } else { output.stdout }
+        let mut text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+        // The client adds a line break.
+        text.pop_if(|octet| *octet == b'\n');
+        text
     }
 
     /// Returns the payload, or the code of an error with its payload.

@@ -20,6 +20,7 @@ use viaduct_units::{Mono, Rng};
 use super::embedded::Filters;
 use super::upstream::{Arrival, COMMANDS_MAX, COMMANDS_RESERVED, Command, Event, EventQueue, Events, Upstream};
 use crate::mqtt::client::{Client, ConnectParams, OutboxSettings, ReconnectSettings, Shared, Version};
+use crate::mqttsn::{message, qos};
 
 /// Keep alive of the connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -332,24 +333,6 @@ impl External {
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         // What is left then is aborted.
         _ = tokio::time::timeout(CLOSE_TIME_MAX, ended).await;
-    }
-}
-
-/// Returns a message of the broker.
-pub(super) fn message(topic: &str, payload: bytes::Bytes, quality: QoS, retain: bool) -> Message {
-    let qos = match quality {
-        QoS::AtMostOnce => Qos::AtMostOnce,
-        QoS::AtLeastOnce => Qos::AtLeastOnce,
-        QoS::ExactlyOnce => Qos::ExactlyOnce,
-    };
-    Message { topic: topic.into(), payload, qos, retain }
-}
-
-pub(super) const fn qos(qos: Qos) -> QoS {
-    match qos {
-        Qos::AtMostOnce => QoS::AtMostOnce,
-        Qos::AtLeastOnce => QoS::AtLeastOnce,
-        Qos::ExactlyOnce => QoS::ExactlyOnce,
     }
 }
 

@@ -35,6 +35,7 @@ use crate::mqtt::client::tls;
 use crate::net::dtls::DtlsServerSettings;
 use crate::net::port::check_keys;
 use runner::Runner;
+pub(crate) use settings::check_predefined;
 pub use settings::{Acknowledge, DiscoverySettings, LimitSettings, Mode, PredefinedSettings, Settings};
 
 /// A gateway. All its work is in its I/O task.

@@ -1,34 +1,28 @@
 //! The task of the gateway: datagrams, the broker side, and the sessions on disk.
 
 use std::io;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::Socket;
 use tokio::time::{Interval, MissedTickBehavior};
 use viaduct_bus::{Gauge, clock};
 use viaduct_mqtt::address::BrokerAddress;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqttsn::codec::ReturnCode;
 use viaduct_mqttsn::gateway::{DropReason, Gateway, GatewayEvent, GatewaySettings, Refusal};
-use viaduct_mqttsn::{Destination, Transmit};
 use viaduct_node::{Component, Context, SettingError, StartError, Stop};
 
 use super::embedded::Embedded;
-use super::external::{External, Options, message, qos};
+use super::external::{External, Options};
 use super::settings::Settings;
 use super::storage::Storage;
 use super::upstream::{Event, Events};
 use super::{Acknowledge, Mode};
 use crate::machine_counters::MachineCounters;
 use crate::mqtt::client::{Shared, credentials};
+use crate::mqttsn::{self, Group, message, qos};
 use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
-use crate::net::udp::{interface_address, sending_socket};
-use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, Received, UdpSettings, UdpSocket};
 
-/// Multicast datagrams that wait until the kernel takes them.
-const QUEUE_MAX: usize = 64;
 /// Events of the broker that are handled in a row before datagrams are received.
 const BATCH: usize = 64;
 /// Interval at which counters are updated.
@@ -38,20 +32,13 @@ const COUNT_PERIOD: Duration = Duration::from_secs(1);
 pub(super) struct Runner {
     gateway: Gateway,
     port: Port,
-    discovery: Option<Discovery>,
+    discovery: Option<Group>,
     broker: Broker,
     storage: Storage,
     timer: PreciseTimer,
     count: Interval,
     stop: Stop,
     counters: Counters,
-}
-
-/// The multicast group in which clients find the gateway.
-struct Discovery {
-    group: SocketAddr,
-    /// Receives from the group and sends to it.
-    socket: UdpSocket,
 }
 
 /// The broker side.
@@ -93,12 +80,14 @@ impl Runner {
         if let Ok(address) = port.local_address() {
             tracing::info!(component = context.name(), %address, "MQTT-SN gateway listens");
         }
+        let discovery = settings.discovery.as_ref().map(|one| Group::open(one.group, &one.interface, &port));
+        let discovery = discovery.transpose()?;
         let mut count = tokio::time::interval(COUNT_PERIOD);
         count.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
             gateway,
             port,
-            discovery: Discovery::open(settings)?,
+            discovery,
             broker: Broker::open(settings, context)?,
             storage,
             timer: PreciseTimer::new().map_err(|cause| StartError::io("cannot create a timer", cause))?,
@@ -110,7 +99,7 @@ impl Runner {
 
     /// Runs until the stop of the component is requested.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        let (mut payloads, mut discovered) = (Vec::new(), Vec::new());
+        let mut payloads = Vec::new();
         // Events of the restored sessions, and the state of the broker.
         self.broker.update(&mut self.gateway);
         self.settle().await;
@@ -120,7 +109,7 @@ impl Runner {
                 biased;
                 () = self.stop.asked() => break,
                 arrived = self.port.receive(&mut payloads) => arrived?,
-                arrived = receive(self.discovery.as_mut(), &mut discovered) => arrived?,
+                arrived = mqttsn::receive(self.discovery.as_mut()) => payloads.extend(arrived?),
                 arrived = self.broker.next() => self.take(arrived).await,
                 expired = self.timer.expired() => {
                     expired?;
@@ -130,7 +119,6 @@ impl Runner {
                 }
                 _ = self.count.tick() => self.sync_counters(),
             }
-            payloads.extend(discovered.drain(..).map(|Received { from, octets, .. }| (from, octets)));
             for (from, payload) in payloads.drain(..) {
                 self.gateway.handle_datagram(clock::mono(), from, &payload);
             }
@@ -176,21 +164,9 @@ impl Runner {
             }
         }
         while let Some(transmit) = self.gateway.poll_transmit() {
-            self.send(transmit);
+            mqttsn::send(transmit, &mut self.port, self.discovery.as_ref());
         }
         self.port.flush();
-        if let Some(discovery) = &mut self.discovery {
-            discovery.socket.flush();
-        }
-    }
-
-    fn send(&mut self, Transmit { to, datagram }: Transmit) {
-        match (to, &mut self.discovery) {
-            (Destination::Unicast(address), _) => self.port.push(address, datagram),
-            (Destination::Broadcast { .. }, Some(discovery)) => discovery.socket.push(discovery.group, datagram),
-            (Destination::Broadcast { reply_to: Some(address), .. }, None) => self.port.push(address, datagram),
-            (Destination::Broadcast { reply_to: None, .. }, None) => {}
-        }
     }
 
     fn sync_counters(&mut self) {
@@ -237,37 +213,6 @@ fn machine(settings: &Settings) -> GatewaySettings {
         topics.insert(topic.id, topic.topic.as_str().into());
     }
     machine
-}
-
-impl Discovery {
-    fn open(settings: &Settings) -> Result<Option<Self>, StartError> {
-        let Some(discovery) = &settings.discovery else { return Ok(None) };
-        let interface = interface_address(&discovery.interface)?;
-        let group = discovery.group;
-        let open = || -> io::Result<Socket> {
-            let socket = sending_socket(interface)?;
-            socket.set_reuse_address(true)?;
-            socket.bind(&SocketAddr::from(group).into())?;
-            socket.join_multicast_v4(group.ip(), &interface)?;
-            Ok(socket)
-        };
-        let failed = |cause| StartError::io(format!("cannot join the multicast group {group} on {interface}"), cause);
-        let udp = UdpSettings {
-            receive_buffer_octets: settings.receive_buffer_octets,
-            datagram_octets_max: DATAGRAM_OCTETS_MAX,
-            queue_max: QUEUE_MAX,
-        };
-        let socket = open().and_then(|socket| UdpSocket::new(socket, &udp)).map_err(failed)?;
-        Ok(Some(Self { group: group.into(), socket }))
-    }
-}
-
-/// Receives from the multicast group, or waits forever if there is none.
-async fn receive(discovery: Option<&mut Discovery>, received: &mut Vec<Received>) -> io::Result<()> {
-    match discovery {
-        Some(discovery) => discovery.socket.receive(received).await,
-        None => std::future::pending().await,
-    }
 }
 
 impl Broker {

@@ -217,6 +217,10 @@ impl Settings {
             }
         }
         self.check_unused()?;
+        if self.discovery.is_some() && self.dtls.is_some() {
+            let problem = "not allowed with `dtls`: clients that find the gateway would have no key for it";
+            return Err(SettingError::new("discovery", problem));
+        }
         if let Some(discovery) = &self.discovery {
             if !discovery.group.ip().is_multicast() {
                 let problem =
@@ -228,7 +232,7 @@ impl Settings {
         self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("receive_buffer_octets", self.receive_buffer_octets as u64, 4096, 256 << 20)?;
         self.limits.check()?;
-        self.check_predefined()?;
+        check_predefined(&self.predefined)?;
         self.outbox.check()?;
         self.reconnect.check()
     }
@@ -263,23 +267,6 @@ impl Settings {
             None => Ok(()),
         }
     }
-
-    fn check_predefined(&self) -> Result<(), SettingError> {
-        check_range("predefined", self.predefined.len() as u64, 0, 1024)?;
-        for (index, topic) in self.predefined.iter().enumerate() {
-            let key = |name: &str| format!("predefined.{index}.{name}");
-            check_range(&key("id"), topic.id.into(), 1, 65_534)?;
-            if viaduct_mqtt::validate_topic_name(&topic.topic).is_err() {
-                let problem = format!("`{}` is not a topic to publish on", topic.topic);
-                return Err(SettingError::new(key("topic"), problem));
-            }
-            let is_same = |other: &&PredefinedSettings| other.id == topic.id && other.client == topic.client;
-            if self.predefined.iter().take(index).any(|other| is_same(&other)) {
-                return Err(SettingError::new(key("id"), format!("{} is the identifier of another topic", topic.id)));
-            }
-        }
-        Ok(())
-    }
 }
 
 impl LimitSettings {
@@ -296,4 +283,22 @@ impl LimitSettings {
         }
         Ok(())
     }
+}
+
+/// Checks the setting `predefined`.
+pub(crate) fn check_predefined(predefined: &[PredefinedSettings]) -> Result<(), SettingError> {
+    check_range("predefined", predefined.len() as u64, 0, 1024)?;
+    for (index, topic) in predefined.iter().enumerate() {
+        let key = |name: &str| format!("predefined.{index}.{name}");
+        check_range(&key("id"), topic.id.into(), 1, 65_534)?;
+        if viaduct_mqtt::validate_topic_name(&topic.topic).is_err() {
+            let problem = format!("`{}` is not a topic to publish on", topic.topic);
+            return Err(SettingError::new(key("topic"), problem));
+        }
+        let is_same = |other: &&PredefinedSettings| other.id == topic.id && other.client == topic.client;
+        if predefined.iter().take(index).any(|other| is_same(&other)) {
+            return Err(SettingError::new(key("id"), format!("{} is the identifier of another topic", topic.id)));
+        }
+    }
+    Ok(())
 }
