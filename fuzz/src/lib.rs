@@ -12,6 +12,7 @@ pub mod lidar;
 pub mod link;
 pub mod messages;
 pub mod mqtt;
+pub mod mqttsn;
 mod mutator;
 pub mod ros;
 pub mod secure;

@@ -17,8 +17,8 @@ use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
 use crate::{
-    cameras, dcc, dialect, dtls, facilities, ldm, lidar, link, messages, mqtt, ros, secure, seeds, station, teleop,
-    texts,
+    cameras, dcc, dialect, dtls, facilities, ldm, lidar, link, messages, mqtt, mqttsn, ros, secure, seeds, station,
+    teleop, texts,
 };
 
 /// A decoder under test.
@@ -102,6 +102,11 @@ pub const TARGETS: &[Target] = &[
     Target::new("teleop_sender", teleop::sender, teleop::to_vehicle).slow(10).uses_code(),
     Target::new("teleop_vehicle", teleop::vehicle, teleop::to_vehicle).slow(40).uses_code(),
     Target::new("teleop_desk", teleop::desk, teleop::to_desk).slow(20).uses_code(),
+    Target::new("mqttsn_codec", mqttsn::codec, mqttsn::datagrams),
+    Target::new("mqttsn_gateway", mqttsn::gateway, mqttsn::to_gateway).slow(10),
+    Target::new("mqttsn_client", mqttsn::client, mqttsn::to_client).slow(10),
+    Target::new("mqttsn_forwarder", mqttsn::forwarder, mqttsn::to_forwarder),
+    Target::new("mqttsn_records", mqttsn::records, mqttsn::storages).slow(10),
     Target::new("ros_definition", ros::definition, ros::definitions),
     Target::new("ros1_message", ros::message, ros::messages),
     Target::new("ros_value", ros::value, ros::values),

@@ -106,7 +106,8 @@ impl Forwarder {
     fn forward_down(&mut self, datagram: &Bytes) -> Result<(), ForwarderRefusal> {
         let (to, message) = match Packet::decode(datagram) {
             Ok(Packet::Encapsulated(within)) => {
-                let node = address_of(within.node).ok_or(ForwarderRefusal::NodeId)?;
+                let node = address_of(within.node).filter(|node| *node != self.gateway);
+                let node = node.ok_or(ForwarderRefusal::NodeId)?;
                 Packet::decode(within.message).map_err(|_: DecodeError| ForwarderRefusal::NotEncapsulated)?;
                 (Destination::Unicast(node), datagram.slice_ref(within.message))
             }

@@ -54,7 +54,7 @@ impl Gateway {
             recorded: false,
             sent: false,
             received: false,
-            registrations: 0,
+            invalid_topic: 0,
         };
         let number = outgoing.number;
         session.queue.push_back(outgoing);
@@ -159,12 +159,7 @@ impl Gateway {
         }
         let Some(session) = self.sessions.get_mut(slot) else { return };
         let message = session.take_message_id();
-        let Some(first) = session.queue.front_mut() else { return };
-        if first.registrations >= REGISTRATIONS_PER_MESSAGE_MAX {
-            self.drop_queued(slot, 0, DropReason::Rejected);
-            return;
-        }
-        first.registrations += 1;
+        let Some(first) = session.queue.front() else { return };
         let packet = Packet::Register { topic: assigned.id, message, name: &first.message.topic };
         self.out.send(&session.peer, &packet);
         let retry = Retry::start(now, &session.round_trip, &self.settings.retransmission, &mut self.random);
@@ -211,7 +206,7 @@ impl Gateway {
         }
         match code {
             ReturnCode::Accepted => self.finish_first(slot),
-            ReturnCode::InvalidTopicId => self.register_again(slot),
+            ReturnCode::InvalidTopicId => self.register_again(slot, topic),
             ReturnCode::Congestion => return self.pause(now, slot),
             ReturnCode::NotSupported | ReturnCode::Reserved(_) => {
                 self.drop_queued(slot, 0, DropReason::Rejected);
@@ -221,14 +216,15 @@ impl Gateway {
     }
 
     /// Prepares the registration of a topic id that the client does not have. A topic without registration is given up.
-    fn register_again(&mut self, slot: u32) {
+    fn register_again(&mut self, slot: u32, topic: u16) {
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        let Some(first) = session.queue.front() else { return };
-        match session.topics.id(&first.message.topic).filter(|id| session.topics.is_confirmed(*id)) {
-            Some(id) => session.topics.set_confirmed(id, false),
-            None => {
-                self.drop_queued(slot, 0, DropReason::Rejected);
-            }
+        let Some(first) = session.queue.front_mut() else { return };
+        first.invalid_topic += 1;
+        let registered = session.topics.id(&first.message.topic) == Some(topic);
+        if registered && first.invalid_topic < REGISTRATIONS_PER_MESSAGE_MAX {
+            session.topics.set_confirmed(topic, false);
+        } else {
+            self.drop_queued(slot, 0, DropReason::Rejected);
         }
     }
 

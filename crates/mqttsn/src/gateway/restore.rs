@@ -112,9 +112,12 @@ impl Gateway {
                 let max = self.settings.in_flight_per_client_max;
                 insert_limited(&mut image.inbound, number, stored, max)?;
             }
-            Content::Outgoing { number, message_id, received, message } => {
+            Content::Outgoing { number, message_id, received, mut message } => {
                 if message_id == 0 || message.qos == Qos::AtMostOnce || !is_topic_name(&message.topic) {
                     return Err(RecordError::Value);
+                }
+                if received {
+                    message.payload.clear();
                 }
                 let stored = StoredOutgoing { message_id, received, message };
                 insert_limited(&mut image.outgoing, number, stored, self.settings.buffer.messages_per_client_max)?;
@@ -238,7 +241,7 @@ impl Gateway {
                 recorded: true,
                 sent,
                 received,
-                registrations: 0,
+                invalid_topic: 0,
             });
         }
         session.queue.len()

@@ -192,8 +192,8 @@ pub(super) struct Outgoing {
     pub(super) sent: bool,
     /// `true` if PUBREC has arrived.
     pub(super) received: bool,
-    /// Number of registrations of the topic for this message.
-    pub(super) registrations: u8,
+    /// Number of answers with an invalid topic id.
+    pub(super) invalid_topic: u8,
 }
 
 /// Step of the first message of the queue that waits for the client.
