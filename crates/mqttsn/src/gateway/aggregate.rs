@@ -7,20 +7,15 @@ use std::{
 
 use viaduct_units::Mono;
 
-use super::{DeliveryOutcome, Gateway, sessions::Seeded};
-use crate::{
-    Message,
-    codec::Qos,
-    limits::RETAINED_WINDOW,
-    topic::{has_wildcard, matches},
-};
+use super::{DeliveryOutcome, Gateway, filters::FilterTree, sessions::Seeded};
+use crate::{Message, codec::Qos, limits::RETAINED_WINDOW, topic::has_wildcard};
 
 /// The subscriptions of the shared connection.
 #[derive(Debug)]
 pub(super) struct Shared {
     filters: HashMap<Arc<str>, Filter, Seeded>,
-    /// Filters with wildcards, which are compared with each topic name.
-    wildcards: BTreeSet<Arc<str>>,
+    /// Filters with wildcards.
+    wildcards: FilterTree,
     /// Messages for several clients that are not settled.
     deliveries: HashMap<u64, Distribution, Seeded>,
 }
@@ -43,7 +38,7 @@ impl Shared {
     pub(super) fn new(hasher: Seeded) -> Self {
         Self {
             filters: HashMap::with_hasher(hasher),
-            wildcards: BTreeSet::new(),
+            wildcards: FilterTree::default(),
             deliveries: HashMap::with_hasher(hasher),
         }
     }
@@ -54,7 +49,7 @@ impl Shared {
         entry.slots.insert(slot);
         entry.qos = entry.qos.max(qos);
         if has_wildcard(filter) {
-            self.wildcards.insert(Arc::clone(filter));
+            self.wildcards.insert(filter);
         }
         entry.qos
     }
@@ -71,8 +66,8 @@ impl Shared {
     }
 
     /// Returns the filters that match a topic name.
-    fn matching<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Arc<str>, &'a Filter)> {
-        let wildcards = self.wildcards.iter().filter(move |filter| matches(filter, name));
+    fn matching(&self, name: &str) -> impl Iterator<Item = (&Arc<str>, &Filter)> {
+        let wildcards = self.wildcards.matching(name).into_iter();
         let exact = self.filters.get_key_value(name);
         exact.into_iter().chain(wildcards.filter_map(|filter| self.filters.get_key_value(filter)))
     }

@@ -34,6 +34,7 @@ mod counters;
 mod discovery;
 mod downward;
 mod event;
+mod filters;
 mod output;
 mod record;
 mod restore;
