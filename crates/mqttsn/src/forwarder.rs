@@ -1,4 +1,4 @@
-//! A forwarder: it encapsulates the messages between its nodes and a gateway (4.1, 5.5).
+//! A forwarder: it encapsulates the messages between its nodes and a gateway (5.5).
 //!
 //! The wireless node id is the address of the node: its IP address and port, 6 octets for IPv4 and 18 for IPv6. So the
 //! forwarder keeps no table.

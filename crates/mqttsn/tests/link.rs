@@ -171,6 +171,20 @@ fn a_client_that_the_gateway_has_forgotten_connects_again() {
 }
 
 #[test]
+fn a_client_that_is_disconnected_at_once_does_not_flood_its_gateway() {
+    let mut system = system(0.0, client(), gateway());
+    connect(&mut system);
+    let gateway = system.address_b();
+    for _ in 0..1000 {
+        if system.a().client.state() == ClientState::Active {
+            system.inject_to_a(gateway, &common::datagram(&Packet::Disconnect { duration: None }));
+        }
+        system.run_for(Duration::from_millis(100));
+    }
+    assert!((30..60).contains(&system.a().client.counters().connections), "{:?}", system.a().client.counters());
+}
+
+#[test]
 fn a_gateway_that_is_killed_loses_nothing_that_it_acknowledged() {
     for acknowledge in [Acknowledge::AfterBroker, Acknowledge::AfterStorage] {
         for seconds in 1..40 {

@@ -205,6 +205,7 @@ impl Client {
         match code {
             ReturnCode::Accepted => {
                 self.state = State::Active;
+                self.connected_at = now;
                 self.ping = None;
                 if !resumes {
                     self.counters.connections += 1;
@@ -266,8 +267,8 @@ impl Client {
             }
             State::Active | State::Asleep { .. } | State::Awake { .. } => {
                 // A gateway that disconnects each new connection must not be asked without a pause.
-                let at_once = self.counters.lost == 0 || self.counters.messages + self.counters.published > 0;
-                self.lose_gateway(now, at_once && !matches!(self.state, State::Asleep { .. }));
+                let at_once = now.since(self.connected_at) >= self.settings.reconnect_wait;
+                self.lose_gateway(now, at_once);
             }
             _ => self.refuse(ClientRefusal::Unexpected),
         }

@@ -55,6 +55,7 @@ pub struct Client {
     /// `true` until the first connection with the session of the settings.
     fresh: bool,
     round_trip: RoundTrip,
+    connected_at: Mono,
     last_sent: Mono,
     last_received: Mono,
     /// PINGREQ of an active client.
@@ -123,6 +124,7 @@ impl Client {
             gateway: None,
             fresh: true,
             round_trip: RoundTrip::default(),
+            connected_at: Mono::default(),
             last_sent: Mono::default(),
             last_received: Mono::default(),
             ping: None,

@@ -48,7 +48,7 @@ impl Gateway {
         let Some(session) = self.sessions.get_mut(slot) else { return };
         let sleeps = matches!(session.state, State::Asleep(_) | State::Awake(_));
         let same_peer = session.peer == *peer;
-        if !sleeps && !(same_peer && session.state.is_connected()) {
+        if !(sleeps || same_peer && session.state.is_connected()) {
             return self.answer_stranger(now, peer);
         }
         if !same_peer {

@@ -1,6 +1,6 @@
 //! A client and a gateway with a broker over an emulated link, in virtual time.
 
-#![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "shared by several tests")]
 
 use std::{
     collections::{BTreeMap, VecDeque},
