@@ -13,7 +13,7 @@ use viaduct_mqttsn::{
 };
 
 fn gateway() -> SocketAddr {
-    "[2001:db8::1]:10000".parse().unwrap()
+    SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 10_000))
 }
 
 /// Sends a message of a node through the forwarder and the gateway. Returns what the nodes receive.
@@ -26,7 +26,7 @@ fn exchange(
     forwarder.handle_datagram(from, &datagram(packet));
     while let Some(up) = forwarder.poll_transmit() {
         assert_eq!(up.to, Destination::Unicast(gateway()));
-        end.gateway.handle_datagram(s(1), "192.0.2.100:7".parse().unwrap(), &up.datagram);
+        end.gateway.handle_datagram(s(1), SocketAddr::from(([192, 0, 2, 100], 7)), &up.datagram);
         end.settle(s(1));
     }
     for down in end.transmits() {
