@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use viaduct_units::Rng;
@@ -27,6 +28,10 @@ pub(crate) struct Core {
     pub(crate) remembered: Budget,
     /// Sizes of blocks and messages.
     pub(crate) sizes: Sizes,
+    /// Time to wait for an answer of the peer that is addressed. Only Q-Block uses it.
+    pub(crate) wait: Duration,
+    /// Round trip that the request layer has measured.
+    pub(crate) measured: Option<Duration>,
     /// `true` on a reliable transport.
     pub(crate) reliable: bool,
     /// Datagrams to send.
@@ -38,11 +43,13 @@ pub(crate) struct Core {
 impl Core {
     pub(crate) fn new(settings: Settings, seed: u64) -> Self {
         Self {
+            sizes: Sizes::of_datagrams(settings.block_size),
+            wait: settings.retransmission.first,
             bodies: Budget::new(settings.limits.bodies_octets),
             observations: Budget::new(settings.limits.observations),
             remembered: Budget::new(settings.limits.remembered),
             transmits: VecDeque::new(),
-            sizes: Sizes::of_datagrams(settings.block_size),
+            measured: None,
             reliable: false,
             settings,
             random: Rng::new(seed),

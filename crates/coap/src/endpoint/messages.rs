@@ -159,6 +159,16 @@ impl Messages {
         self.round_trip.smoothed()
     }
 
+    /// Returns the time to wait for an answer.
+    pub(super) fn wait(&self, core: &mut Core, now: Mono) -> Duration {
+        self.round_trip.wait(&core.settings.retransmission, now, core.random.fraction())
+    }
+
+    /// Processes the round trip of non-confirmable messages.
+    pub(super) fn measure(&mut self, now: Mono, elapsed: Duration) {
+        self.round_trip.measure(now, elapsed, 1);
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Mono> {
         self.timers.next()
     }
@@ -234,7 +244,7 @@ impl Messages {
 
     fn fly(&mut self, core: &mut Core, now: Mono, id: u16, outgoing: &Outgoing, datagram: Bytes) {
         let (purpose, token) = (outgoing.purpose, outgoing.token);
-        let wait = self.round_trip.wait(&core.settings.retransmission, now, core.random.fraction());
+        let wait = self.wait(core, now);
         let due = now.plus(wait);
         core.transmit(self.address, datagram.clone());
         self.in_flight.insert(id, InFlight { datagram, purpose, token, first_sent: now, transmissions: 1, wait, due });

@@ -206,7 +206,13 @@ impl Endpoint {
         function: impl FnOnce(&mut Peer, &mut Core) -> R,
     ) -> Option<R> {
         let peer = self.peers.get_mut(&address)?;
+        if self.core.settings.q_block {
+            self.core.wait = peer.wait(&mut self.core, now);
+        }
         let result = function(peer, &mut self.core);
+        if let Some(elapsed) = self.core.measured.take() {
+            peer.measure(now, elapsed);
+        }
         peer.flush(&mut self.core, now);
         let next = peer.next_timeout();
         if peer.scheduled != next {

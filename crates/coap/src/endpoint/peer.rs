@@ -77,6 +77,15 @@ impl Peer {
         self.messages.round_trip()
     }
 
+    /// Returns the time to wait for an answer.
+    pub(super) fn wait(&self, core: &mut Core, now: Mono) -> Duration {
+        self.messages.wait(core, now)
+    }
+
+    pub(super) fn measure(&mut self, now: Mono, elapsed: Duration) {
+        self.messages.measure(now, elapsed);
+    }
+
     pub(super) fn next_timeout(&self) -> Option<Mono> {
         [self.session.next_timeout(), self.messages.next_timeout()].into_iter().flatten().min()
     }
@@ -123,7 +132,7 @@ impl Peer {
                 if purpose == Purpose::Response {
                     core.drop_one(DropReason::Unacknowledged);
                 }
-                self.session.failed(core, purpose, failure);
+                self.session.failed(core, now, purpose, failure);
             }
             Action::Retransmit(id, purpose) => {
                 let newer = match purpose {
@@ -166,7 +175,7 @@ impl Peer {
 
     fn handle_reset(&mut self, core: &mut Core, now: Mono, id: u16) {
         match self.messages.rejected(core, now, id) {
-            Some(purpose) => self.session.failed(core, purpose, Failure::Reset),
+            Some(purpose) => self.session.failed(core, now, purpose, Failure::Reset),
             None => core.drop_one(DropReason::Unmatched),
         }
     }

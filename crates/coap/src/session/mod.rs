@@ -1,6 +1,7 @@
 //! The request layer of one peer (RFC 7252, 5), which all transports share.
 
 mod client;
+mod gathered;
 mod server;
 
 use std::net::SocketAddr;
@@ -95,9 +96,9 @@ impl Session {
     }
 
     /// Processes the failure of a message: no acknowledgement, or a Reset.
-    pub(crate) fn failed(&mut self, core: &mut Core, purpose: Purpose, failure: Failure) {
+    pub(crate) fn failed(&mut self, core: &mut Core, now: Mono, purpose: Purpose, failure: Failure) {
         match purpose {
-            Purpose::Request(number) => self.client.failed(core, number, failure),
+            Purpose::Request(number) => self.client.failed(core, now, number, failure),
             Purpose::Ping(number) => self.client.ping_ended(core, number, failure),
             Purpose::Notification(number) => {
                 let reason = if failure == Failure::Reset { EndReason::Reset } else { EndReason::TimedOut };
@@ -113,7 +114,7 @@ impl Session {
 
     pub(crate) fn handle_timeout(&mut self, core: &mut Core, now: Mono) {
         self.client.handle_timeout(core, now);
-        self.server.handle_timeout(now);
+        self.server.handle_timeout(core, now);
     }
 
     /// Ends all requests and observations.

@@ -289,7 +289,7 @@ impl Connection {
                 self.session.acknowledged(&mut self.core, now, outgoing.purpose);
             } else {
                 self.core.drop_one(DropReason::Unsendable);
-                self.session.failed(&mut self.core, outgoing.purpose, Failure::TooLarge);
+                self.session.failed(&mut self.core, now, outgoing.purpose, Failure::TooLarge);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Own requests to one peer: matching of responses (RFC 7252, 5.3.2).
 
 mod blocks;
+mod bursts;
 mod observe;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::shared::{Core, Outgoing, Purpose, Route};
 use crate::timers::Timers;
 use crate::{Event, Failure, Request, RequestError, RequestId, Response};
 use blocks::Taken;
+use bursts::{Attempts, Burst, Support};
 use observe::Watch;
 
 /// Octets of options that the blocks and observe add to a request.
@@ -33,6 +35,8 @@ pub(crate) struct Client {
     /// Requests by the tokens of their messages.
     tokens: BTreeMap<Token, u32>,
     timers: Timers<Timer>,
+    /// Support of Q-Block by the peer.
+    support: Support,
 }
 
 /// A deadline of a request.
@@ -42,6 +46,8 @@ enum Timer {
     Response(u32),
     /// The observed state is too old.
     Reregister(u32),
+    /// The answer to a set of blocks is overdue.
+    Burst(u32),
 }
 
 /// A request without its final response.
@@ -54,6 +60,11 @@ struct Pending {
     fetch_token: Option<Token>,
     /// Block of the request's body that is in flight, if the body needs more than one.
     upload: Option<Block>,
+    /// State of a transfer with Q-Block.
+    burst: Option<Burst>,
+    /// Tokens of the last set.
+    burst_tokens: bursts::Tokens,
+    attempts: Attempts,
     /// Body of the response, of which the first blocks have arrived.
     download: Option<Download>,
     /// Observation, if the request asks for one.
@@ -77,7 +88,14 @@ struct Download {
 
 impl Client {
     pub(crate) fn new(peer: SocketAddr) -> Self {
-        Self { peer, next: 0, requests: BTreeMap::new(), tokens: BTreeMap::new(), timers: Timers::default() }
+        Self {
+            peer,
+            next: 0,
+            requests: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            timers: Timers::default(),
+            support: Support::default(),
+        }
     }
 
     pub(crate) fn is_busy(&self) -> bool {
@@ -92,6 +110,15 @@ impl Client {
         observe: bool,
     ) -> Result<RequestId, RequestError> {
         check(core, &request, self.requests.len())?;
+        let number = self.add(core, request, observe);
+        if !self.waits_for_probe(core, now, number) {
+            self.begin_burst(core, number);
+            self.send(core, now, number);
+        }
+        Ok(RequestId { peer: self.peer, number })
+    }
+
+    fn add(&mut self, core: &mut Core, request: Request, observe: bool) -> u32 {
         let number = self.take_number();
         let token = self.new_token(core, number);
         let upload = blocks::first_block(core, &request);
@@ -101,17 +128,17 @@ impl Client {
             token,
             fetch_token: None,
             upload,
+            burst: None,
+            burst_tokens: Vec::new(),
+            attempts: Attempts::default(),
             download: None,
             watch,
             cancelled: false,
             restarts: 0,
             timer: None,
         };
-        let outgoing = pending.message(core, number);
-        core.outgoing.push_back(outgoing);
         self.requests.insert(number, pending);
-        self.sent(core, now, number);
-        Ok(RequestId { peer: self.peer, number })
+        number
     }
 
     pub(crate) fn ping(&mut self) -> RequestId {
@@ -132,7 +159,7 @@ impl Client {
         let number = *self.tokens.get(&message.token)?;
         let pending = self.requests.get_mut(&number)?;
         if super::unrecognised(&message.options).is_some() {
-            self.failed(core, number, Failure::BadOption);
+            self.failed(core, now, number, Failure::BadOption);
             return Some(number);
         }
         let step = pending.take_response(core, now, message);
@@ -145,6 +172,8 @@ impl Client {
         match step {
             Step::Ignore => self.acknowledged(core, now, number),
             Step::Send => self.send(core, now, number),
+            Step::Burst => self.send_burst(core, now, number),
+            Step::Await => self.await_burst(core, now, number),
             Step::Notify(response) => {
                 let Some(pending) = self.requests.get_mut(&number) else { return };
                 clear_timer(&mut self.timers, pending);
@@ -156,18 +185,22 @@ impl Client {
                 }
             }
             Step::Finish(response) => {
-                if let Some(pending) = self.remove(number).filter(|pending| !pending.cancelled) {
-                    drop(pending);
+                let reported = self.remove(number).is_some_and(|pending| !pending.cancelled);
+                self.take_probe(core, now, number, Some(response.code));
+                if reported {
                     core.events.push_back(Event::Response { id, response });
                 }
             }
-            Step::Fail(failure) => self.failed(core, number, failure),
+            Step::Fail(failure) => self.failed(core, now, number, failure),
         }
     }
 
     /// Sends the next message of a request.
     fn send(&mut self, core: &mut Core, now: Mono, number: u32) {
         let Some(pending) = self.requests.get_mut(&number) else { return };
+        if bursts::is_burst(pending) {
+            return self.send_burst(core, now, number);
+        }
         if let Some(token) = pending.fetch_token {
             self.tokens.insert(token, number);
         }
@@ -196,8 +229,9 @@ impl Client {
         }
     }
 
-    pub(crate) fn failed(&mut self, core: &mut Core, number: u32, failure: Failure) {
+    pub(crate) fn failed(&mut self, core: &mut Core, now: Mono, number: u32, failure: Failure) {
         let Some(pending) = self.remove(number) else { return };
+        self.take_probe(core, now, number, None);
         if !pending.cancelled {
             core.events.push_back(Event::Failed { id: RequestId { peer: self.peer, number }, failure });
         }
@@ -224,7 +258,11 @@ impl Client {
             match timer {
                 Timer::Response(number) => {
                     self.forget_timer(number);
-                    self.failed(core, number, Failure::TimedOut);
+                    self.failed(core, now, number, Failure::TimedOut);
+                }
+                Timer::Burst(number) => {
+                    self.forget_timer(number);
+                    self.burst_overdue(core, now, number);
                 }
                 Timer::Reregister(number) => {
                     self.forget_timer(number);
@@ -235,8 +273,9 @@ impl Client {
     }
 
     pub(crate) fn close(&mut self, core: &mut Core, failure: Failure) {
+        self.support = Support::No;
         while let Some((number, _)) = self.requests.first_key_value() {
-            self.failed(core, *number, failure);
+            self.failed(core, Mono::default(), *number, failure);
         }
     }
 
@@ -250,6 +289,9 @@ impl Client {
         let mut pending = self.requests.remove(&number)?;
         clear_timer(&mut self.timers, &mut pending);
         self.tokens.remove(&pending.token);
+        for token in pending.burst_tokens.drain(..) {
+            self.tokens.remove(&token);
+        }
         if let Some(token) = pending.fetch_token {
             self.tokens.remove(&token);
         }
@@ -285,6 +327,10 @@ enum Step {
     Ignore,
     /// The next message of the request is sent.
     Send,
+    /// The next set of blocks is sent, or the request for it.
+    Burst,
+    /// Further blocks of the set follow.
+    Await,
     /// The observed state has arrived.
     Notify(Response),
     /// The request is complete.
@@ -308,6 +354,9 @@ impl Pending {
             if self.watch.is_some() {
                 options.set_uint(OptionNumber::OBSERVE, u32::from(self.cancelled));
             }
+            if let Some(value) = bursts::first_option(core, self) {
+                options.set_uint(OptionNumber::Q_BLOCK2, value);
+            }
             payload = blocks::add_upload(self, &core.sizes, &mut options);
         }
         let route = Route::Message { confirmable: self.request.confirmable };
@@ -315,6 +364,9 @@ impl Pending {
     }
 
     fn take_response(&mut self, core: &mut Core, now: Mono, message: Inbound) -> Step {
+        if let Some(step) = self.continue_burst(core, now, &message) {
+            return step;
+        }
         if self.upload.is_some() {
             if let Some(step) = blocks::continue_upload(self, &core.sizes, &message) {
                 return step;

@@ -22,7 +22,14 @@ impl Key {
     pub(super) fn of(message: &Inbound) -> Self {
         let mut hash = Fnv::new().add(&[message.code.octet()]);
         for (number, value) in message.options.iter() {
-            let per_block = matches!(number, OptionNumber::BLOCK1 | OptionNumber::BLOCK2 | OptionNumber::OBSERVE);
+            let per_block = matches!(
+                number,
+                OptionNumber::BLOCK1
+                    | OptionNumber::BLOCK2
+                    | OptionNumber::Q_BLOCK1
+                    | OptionNumber::Q_BLOCK2
+                    | OptionNumber::OBSERVE
+            );
             if per_block || number.is_no_cache_key() || number == OptionNumber::ETAG {
                 continue;
             }
@@ -75,7 +82,7 @@ impl Uploads {
         let mut upload =
             if block.number == 0 { self.begin(core, key, expires) } else { before.ok_or_else(|| incomplete(block))? };
         if claimed > limit {
-            return Err(too_large(limit, block));
+            return Err(too_large(limit, Some(block)));
         }
         match upload.body.join(block, &request.payload) {
             Ok(true) => Ok(upload.body.finish()),
@@ -89,7 +96,7 @@ impl Uploads {
                 Err(incomplete(block))
             }
             Err(JoinError::Size) => Err(Response::new(Code::BAD_REQUEST)),
-            Err(JoinError::TooLarge) => Err(too_large(limit, block)),
+            Err(JoinError::TooLarge) => Err(too_large(limit, Some(block))),
             Err(JoinError::Exhausted) => Err(exhausted()),
         }
     }
@@ -116,7 +123,7 @@ fn proceed(core: &Core, block: Block) -> Response {
     Response::new(Code::CONTINUE).with_uint(OptionNumber::BLOCK1, block.value())
 }
 
-fn exhausted() -> Response {
+pub(super) fn exhausted() -> Response {
     Response::new(Code::SERVICE_UNAVAILABLE).with_max_age(10)
 }
 
@@ -125,12 +132,13 @@ fn incomplete(block: Block) -> Response {
     Response::new(Code::REQUEST_ENTITY_INCOMPLETE).with_uint(OptionNumber::BLOCK1, block.value())
 }
 
-fn too_large(limit: usize, block: Block) -> Response {
+pub(super) fn too_large(limit: usize, block: Option<Block>) -> Response {
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    let block = Block { more: false, ..block };
-    Response::new(Code::REQUEST_ENTITY_TOO_LARGE)
-        .with_uint(OptionNumber::SIZE1, limit)
-        .with_uint(OptionNumber::BLOCK1, block.value())
+    let response = Response::new(Code::REQUEST_ENTITY_TOO_LARGE).with_uint(OptionNumber::SIZE1, limit);
+    match block {
+        Some(block) => response.with_uint(OptionNumber::BLOCK1, Block { more: false, ..block }.value()),
+        None => response,
+    }
 }
 
 /// Bodies of responses, from which the further blocks are served, the latest one last.
@@ -162,19 +170,19 @@ impl Bodies {
         if (fits && asked.is_none()) || response.options.contains(OptionNumber::BLOCK2) {
             return false;
         }
-        if !response.options.contains(OptionNumber::ETAG) && !fits {
-            response
-                .options
-                .add(OptionNumber::ETAG, Bytes::copy_from_slice(&Fnv::new().add(&response.payload).0.to_be_bytes()));
-        }
-        let stored = !fits && self.store(core, expires, key, response);
+        let stored = !fits && self.keep(core, expires, key, response);
         if !reduce(core, response, block) {
             *response = Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block");
         }
         stored
     }
 
-    fn store(&mut self, core: &Core, expires: Mono, key: Key, response: &Response) -> bool {
+    /// Stores a response, with an ETag. Returns `false` if all bodies together are too large.
+    pub(super) fn keep(&mut self, core: &Core, expires: Mono, key: Key, response: &mut Response) -> bool {
+        if !response.options.contains(OptionNumber::ETAG) {
+            let etag = Fnv::new().add(&response.payload).0.to_be_bytes();
+            response.options.add(OptionNumber::ETAG, Bytes::copy_from_slice(&etag));
+        }
         self.0.retain(|body| body.key != key);
         while self.0.len() >= core.settings.limits.bodies_per_peer.max(1) {
             self.0.pop_front();
@@ -186,15 +194,20 @@ impl Bodies {
         true
     }
 
+    /// Returns a stored response.
+    pub(super) fn stored(&mut self, core: &Core, now: Mono, key: Key) -> Option<Response> {
+        let body = self.0.iter_mut().find(|body| body.key == key)?;
+        body.expires = now.plus(core.settings.limits.body_lifetime);
+        Some(body.response.clone())
+    }
+
     /// Returns a block after the first one, or `None` if the request asks for another one or the body is not stored.
     pub(super) fn further_block(&mut self, core: &Core, now: Mono, exchange: &Exchange) -> Option<Response> {
         let block = exchange.block2.filter(|block| block.number > 0)?;
-        let Some(body) = self.0.iter_mut().find(|body| body.key == exchange.key) else {
+        let Some(mut response) = self.stored(core, now, exchange.key) else {
             let safe = matches!(exchange.method, Code::GET | Code::FETCH);
             return (!safe).then(|| Response::new(Code::REQUEST_ENTITY_INCOMPLETE));
         };
-        body.expires = now.plus(core.settings.limits.body_lifetime);
-        let mut response = body.response.clone();
         if !reduce(core, &mut response, block) {
             return Some(Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block"));
         }

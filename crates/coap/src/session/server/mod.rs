@@ -1,6 +1,7 @@
 //! Requests of one peer and their answers (RFC 7252, 5.2 and 5.4).
 
 mod blocks;
+mod bursts;
 mod observe;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
 use crate::timers::Timers;
 use crate::{DropReason, Event, ExchangeId, Options, Request, Response};
 use blocks::{Bodies, Key, Uploads};
+use bursts::{Arrived, Bursts};
 use observe::Observers;
 
 /// Requests that wait for answers of the owner, bodies in blocks, and observers.
@@ -27,6 +29,7 @@ pub(crate) struct Server {
     exchanges: BTreeMap<u32, Exchange>,
     uploads: Uploads,
     bodies: Bodies,
+    bursts: Bursts,
     observers: Observers,
     /// Times at which bodies may have expired.
     timers: Timers<()>,
@@ -44,6 +47,10 @@ struct Exchange {
     block1: Option<Block>,
     /// Block of the response that the client asks for.
     block2: Option<Block>,
+    /// First block of the response that the client asks for with Q-Block2.
+    q_block2: Option<Block>,
+    /// `true` if the body of the request arrived with Q-Block1.
+    gathered: bool,
     /// Representations that the client has.
     etags: Vec<Bytes>,
     /// Observation that the client asks for.
@@ -60,6 +67,7 @@ impl Server {
             exchanges: BTreeMap::new(),
             uploads: Uploads::default(),
             bodies: Bodies::default(),
+            bursts: Bursts::default(),
             observers: Observers::new(peer),
             timers: Timers::default(),
         }
@@ -77,18 +85,41 @@ impl Server {
             payload: message.payload,
             confirmable: origin.confirmable,
         };
-        match self.join(core, now, &exchange, &mut request) {
-            Ok(()) => {}
-            Err(answer) => {
-                exchange.reply(core, answer);
-                return;
-            }
+        if !self.gather(core, now, &mut exchange, &mut request) {
+            return;
+        }
+        if let Err(answer) = self.join(core, now, &exchange, &mut request) {
+            exchange.reply(core, answer);
+            return;
+        }
+        if self.send_set(core, now, &mut exchange, &request) {
+            return;
         }
         if let Some(response) = self.bodies.further_block(core, now, &exchange) {
             exchange.reply(core, response);
             return;
         }
         self.deliver(core, now, exchange, request);
+    }
+
+    /// Adds a block with Q-Block1. Returns `true` if the request is complete, with or without blocks.
+    fn gather(&mut self, core: &mut Core, now: Mono, exchange: &mut Exchange, request: &mut Request) -> bool {
+        let block = request.options.get(OptionNumber::Q_BLOCK1).and_then(|value| Block::decode(value));
+        let Some(block) = block else { return true };
+        let arrived = self.bursts.add(core, now, exchange, block, request);
+        if self.timers.next().is_none() {
+            self.bursts.next().into_iter().for_each(|at| self.timers.set(at, ()));
+        }
+        match arrived {
+            Arrived::Body(body) => {
+                request.payload = body;
+                request.options.remove(OptionNumber::Q_BLOCK1);
+                return true;
+            }
+            Arrived::Answer(answer) => exchange.reply(core, answer),
+            Arrived::Nothing => exchange.acknowledge(core),
+        }
+        false
     }
 
     /// Joins a block of a request. Returns the answer to the block if it is not the last one.
@@ -129,6 +160,9 @@ impl Server {
             return;
         };
         let mut response = validated(&exchange, response);
+        if exchange.gathered {
+            self.bursts.answered(exchange.key, &response);
+        }
         if let Some(number) = exchange.observe.take() {
             if observed && response.code.is_success() {
                 self.observers.register(core, now, number, &exchange, &mut response);
@@ -137,10 +171,20 @@ impl Server {
             }
         }
         let at = now.plus(core.settings.limits.body_lifetime);
-        if self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response)
+        if exchange.q_block2.is_none()
+            && self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response)
             && self.timers.next().is_none()
         {
             self.timers.set(at, ());
+        }
+        if let Some(first) = exchange.q_block2.filter(|_| response.payload.len() > core.sizes.whole) {
+            self.bodies.keep(core, at, exchange.key, &mut response);
+            if self.timers.next().is_none() {
+                self.timers.set(at, ());
+            }
+            if self.send_range(core, now, &mut exchange, first) {
+                return;
+            }
         }
         exchange.reply(core, response);
     }
@@ -149,13 +193,14 @@ impl Server {
         self.timers.next()
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Mono) {
+    pub(crate) fn handle_timeout(&mut self, core: &mut Core, now: Mono) {
         let mut due = false;
         while self.timers.take_due(now).is_some() {
             due = true;
         }
         if due {
-            let next = [self.uploads.expire(now), self.bodies.expire(now)].into_iter().flatten().min();
+            let bursts = self.ask_for_missing(core, now);
+            let next = [self.uploads.expire(now), self.bodies.expire(now), bursts].into_iter().flatten().min();
             next.into_iter().for_each(|at| self.timers.set(at, ()));
         }
     }
@@ -178,10 +223,24 @@ impl Exchange {
             key: Key::of(message),
             block1: block(OptionNumber::BLOCK1),
             block2: block(OptionNumber::BLOCK2).map(|block| Block { size: block.size.min(longest), ..block }),
+            q_block2: block(OptionNumber::Q_BLOCK2),
+            gathered: message.options.contains(OptionNumber::Q_BLOCK1),
             etags: message.options.all(OptionNumber::ETAG).cloned().collect(),
             observe: None,
             suppressed: message.options.uint(OptionNumber::NO_RESPONSE).unwrap_or(0),
         }
+    }
+
+    /// Acknowledges the request without an answer.
+    fn acknowledge(&self, core: &mut Core) {
+        core.outgoing.push_back(Outgoing {
+            purpose: Purpose::Response,
+            route: Route::Reply(self.origin),
+            code: Code::EMPTY,
+            token: Token::EMPTY,
+            options: Options::new(),
+            payload: Bytes::new(),
+        });
     }
 
     /// Sends the answer to the request.
@@ -189,17 +248,18 @@ impl Exchange {
         if let Some(block) = self.block1.filter(|_| !response.options.contains(OptionNumber::BLOCK1)) {
             response.options.add_uint(OptionNumber::BLOCK1, block.value());
         }
-        let suppressed = self.suppressed >> (response.code.class().saturating_sub(1)) & 1 == 1;
-        // An empty acknowledgement remains of a suppressed response to a confirmable request.
-        let outgoing = Outgoing {
+        if self.suppressed >> (response.code.class().saturating_sub(1)) & 1 == 1 {
+            // An empty acknowledgement remains of a suppressed response to a confirmable request.
+            return self.acknowledge(core);
+        }
+        core.outgoing.push_back(Outgoing {
             purpose: Purpose::Response,
             route: Route::Reply(self.origin),
-            code: if suppressed { Code::EMPTY } else { response.code },
-            token: if suppressed { Token::EMPTY } else { self.token },
-            options: if suppressed { Options::new() } else { response.options },
-            payload: if suppressed { Bytes::new() } else { response.payload },
-        };
-        core.outgoing.push_back(outgoing);
+            code: response.code,
+            token: self.token,
+            options: response.options,
+            payload: response.payload,
+        });
     }
 }
 
@@ -215,6 +275,10 @@ fn refusal(core: &Core, options: &Options) -> Option<Response> {
     // The size 7 is reserved on datagrams (RFC 7959, 2.2).
     if !core.reliable && (bert(OptionNumber::BLOCK1) || bert(OptionNumber::BLOCK2)) {
         return Some(Response::diagnostic(Code::BAD_REQUEST, "block size"));
+    }
+    let q_block = options.contains(OptionNumber::Q_BLOCK1) || options.contains(OptionNumber::Q_BLOCK2);
+    if q_block && (!core.settings.q_block || core.reliable) {
+        return Some(Response::diagnostic(Code::BAD_OPTION, "Q-Block"));
     }
     let proxied = options.contains(OptionNumber::PROXY_URI) || options.contains(OptionNumber::PROXY_SCHEME);
     (proxied && !core.settings.proxy).then(|| Response::new(Code::PROXYING_NOT_SUPPORTED))
