@@ -3,6 +3,7 @@
 //! coverage feedback.
 
 pub mod cameras;
+pub mod coap;
 pub mod dcc;
 pub mod dialect;
 pub mod dtls;

@@ -17,8 +17,8 @@ use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
 use crate::{
-    cameras, dcc, dialect, dtls, facilities, ldm, lidar, link, messages, mqtt, mqttsn, ros, secure, seeds, station,
-    teleop, texts,
+    cameras, coap, dcc, dialect, dtls, facilities, ldm, lidar, link, messages, mqtt, mqttsn, ros, secure, seeds,
+    station, teleop, texts,
 };
 
 /// A decoder under test.
@@ -107,6 +107,10 @@ pub const TARGETS: &[Target] = &[
     Target::new("mqttsn_client", mqttsn::client, mqttsn::to_client).slow(10),
     Target::new("mqttsn_forwarder", mqttsn::forwarder, mqttsn::to_forwarder),
     Target::new("mqttsn_records", mqttsn::records, mqttsn::storages).slow(10),
+    Target::new("coap_message", coap::message, coap::messages),
+    Target::new("coap_stream", coap::stream, coap::streams).slow(4),
+    Target::new("coap_endpoint", coap::server, coap::sequences).slow(20),
+    Target::new("coap_q_block", coap::q_block, coap::sequences).slow(20),
     Target::new("ros_definition", ros::definition, ros::definitions),
     Target::new("ros1_message", ros::message, ros::messages),
     Target::new("ros_value", ros::value, ros::values),
