@@ -44,7 +44,10 @@ pub fn message(octets: &[u8]) {
 /// Passes octets to a reliable connection in two cuts. The result must not depend on the cut.
 pub fn stream(octets: &[u8]) {
     let run = |chunk: usize| {
-        let mut connection = Connection::new(settings(false), 1, sender(0));
+        // Requests that are answered late must not be refused.
+        let mut settings = settings(false);
+        settings.limits.exchanges_per_peer = usize::MAX;
+        let mut connection = Connection::new(settings, 1, sender(0));
         let mut requests = 0;
         for octets in octets.chunks(chunk) {
             connection.handle_octets(Mono::default(), octets);

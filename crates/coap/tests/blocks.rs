@@ -51,6 +51,17 @@ fn bodies_at_the_limits_of_blocks_arrive() {
 }
 
 #[test]
+fn a_request_and_its_response_can_both_have_blocks() {
+    let mut pair = pair_of(of_size(64), of_size(64), 0.1, 3);
+    let post = Request::post("echo", ContentFormat::OCTET_STREAM, blob(1000));
+    pair.with_a(|robot, now| robot.endpoint.request(now, SERVER, post)).unwrap();
+    pair.run_for(ms(60_000));
+    let response = pair.a().only_response();
+    assert_eq!((response.code, response.payload), (Code::CHANGED, blob(1000)));
+    assert_eq!(pair.b().requests.len(), 1);
+}
+
+#[test]
 fn the_smaller_block_size_of_both_is_used() {
     for (client, server) in [(1024, 64), (64, 1024)] {
         let mut pair = pair_of(of_size(client), of_size(server), 0.0, 1);

@@ -4,10 +4,10 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use support::{Robot, SERVER, at, ms, pair, pair_of};
-use viaduct_coap::codec::{Code, ContentFormat};
+use support::{CLIENT, Robot, SERVER, at, ms, pair, pair_of, sent};
+use viaduct_coap::codec::{Code, ContentFormat, OptionNumber};
 use viaduct_coap::settings::{ADAPTIVE, Settings};
-use viaduct_coap::{DropReason, Event, Failure, Request};
+use viaduct_coap::{DropReason, Endpoint, Event, Failure, Request, Response};
 
 fn adaptive() -> Settings {
     Settings { retransmission: ADAPTIVE, ..Settings::default() }
@@ -152,6 +152,37 @@ fn a_server_without_the_token_length_of_the_client_answers_it() {
     pair.with_a(|robot, now| robot.endpoint.request(now, SERVER, Request::get("none"))).unwrap();
     pair.run_for(ms(100));
     assert_eq!(pair.a().only_response().code, Code::NOT_FOUND);
+}
+
+#[test]
+fn options_reach_the_owner_and_the_client_in_their_order() {
+    let (mut client, mut server) = (Endpoint::new(Settings::default(), 1), Endpoint::new(Settings::default(), 2));
+    let request = Request::post("a/b/c", ContentFormat::JSON, "{}")
+        .with_query("first=1")
+        .with_query("second=2")
+        .with_uint(OptionNumber::ACCEPT, ContentFormat::JSON.0.into())
+        .with_option(OptionNumber::IF_MATCH, &b"v1"[..])
+        .with_option(OptionNumber::IF_NONE_MATCH, &b""[..]);
+    client.request(at(0), SERVER, request).unwrap();
+    server.handle_datagram(at(0), CLIENT, &sent(&mut client)[0]);
+    let Some(Event::Request { id, request, observe: None }) = server.poll_event() else { panic!("no request") };
+    assert_eq!((request.path_string().as_str(), request.path().count()), ("a/b/c", 3));
+    assert_eq!(request.query().collect::<Vec<_>>(), ["first=1", "second=2"]);
+    assert_eq!((request.accept(), request.content_format()), (Some(ContentFormat::JSON), Some(ContentFormat::JSON)));
+    assert_eq!(request.options.get(OptionNumber::IF_MATCH).map(|value| &value[..]), Some(&b"v1"[..]));
+    assert!(request.options.contains(OptionNumber::IF_NONE_MATCH));
+    let mut created = Response::new(Code::CREATED);
+    for (number, value) in [
+        (OptionNumber::LOCATION_PATH, "x"),
+        (OptionNumber::LOCATION_PATH, "y"),
+        (OptionNumber::LOCATION_QUERY, "p=1"),
+        (OptionNumber::LOCATION_QUERY, "q=2"),
+    ] {
+        created.options.add(number, value);
+    }
+    server.respond(at(0), id, created.clone());
+    client.handle_datagram(at(0), SERVER, &sent(&mut server)[0]);
+    assert!(matches!(client.poll_event(), Some(Event::Response { response, .. }) if response == created));
 }
 
 #[test]

@@ -162,6 +162,9 @@ impl Edge {
                 self.values.insert(path.to_owned(), request.payload.clone());
                 Response::new(Code::CHANGED)
             }
+            Code::POST if path == "echo" => {
+                Response::new(Code::CHANGED).with_payload(ContentFormat::OCTET_STREAM, request.payload.clone())
+            }
             Code::POST => {
                 let count = self.requests.len().to_string();
                 Response::new(Code::CREATED).with_option(OptionNumber::LOCATION_PATH, Bytes::from(count))
