@@ -49,7 +49,7 @@ impl Joined {
             return Err(JoinError::Gap);
         }
         let unit = block.size.octets();
-        let fills = payload.len() == unit || (block.size == BlockSize::BERT && payload.len() % unit == 0);
+        let fills = payload.len() == unit || (block.size == BlockSize::BERT && payload.len().is_multiple_of(unit));
         if (block.more && (!fills || payload.is_empty())) || (block.size != BlockSize::BERT && payload.len() > unit) {
             return Err(JoinError::Size);
         }

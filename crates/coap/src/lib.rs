@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`codec`] | messages on the wire (RFC 7252, 8323), options, codes: without `std` and without an allocator |
-//! | [`Endpoint`] | client and server of one UDP socket (RFC 7252, 7641, 7959) |
+//! | [`Endpoint`] | client and server of one UDP socket (RFC 7252, 7641, 7959, 9177) |
 //! | [`tcp::Connection`] | client and server of one reliable connection (RFC 8323) |
 //! | [`Request`], [`Response`], [`Options`] | messages as values |
 //! | [`Event`] | reports of the machines, and the identities and reasons in them |

@@ -102,8 +102,8 @@ fn escaped(text: &str) -> String {
 
 /// Returns the links of the resources that match all items of a query.
 #[must_use]
-pub fn links<'a>(resources: &[Resource], query: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let matching = resources.iter().filter(|resource| query.clone().into_iter().all(|item| resource.matches(item)));
+pub fn links(resources: &[Resource], query: &[&str]) -> String {
+    let matching = resources.iter().filter(|resource| query.iter().all(|item| resource.matches(item)));
     matching.map(Resource::link).collect::<Vec<_>>().join(",")
 }
 
@@ -122,5 +122,5 @@ pub(crate) fn answer(resources: &[Resource], request: &Request) -> Option<Respon
     }
     let query: Option<Vec<&str>> = request.query().map(|item| std::str::from_utf8(item).ok()).collect();
     let Some(query) = query else { return Some(Response::new(Code::BAD_REQUEST)) };
-    Some(Response::content(ContentFormat::LINK_FORMAT, Bytes::from(links(resources, query))))
+    Some(Response::content(ContentFormat::LINK_FORMAT, Bytes::from(links(resources, &query))))
 }

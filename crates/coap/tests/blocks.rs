@@ -1,5 +1,7 @@
 //! Bodies in blocks (RFC 7959).
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod support;
 
 use support::{CLIENT, SERVER, at, blob, ms, pair, pair_of, parse, sent};

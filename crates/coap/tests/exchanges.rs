@@ -1,5 +1,7 @@
 //! Requests and responses over a lossy link (RFC 7252, 4 and 5).
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod support;
 
 use std::collections::BTreeSet;

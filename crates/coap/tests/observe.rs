@@ -1,5 +1,7 @@
 //! Observation of resources (RFC 7641).
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod support;
 
 use support::{CLIENT, SERVER, at, ms, pair, pair_of, parse, sent};
@@ -65,6 +67,19 @@ fn a_cancelled_observation_ends_at_the_server() {
     pair.run_for(ms(100));
     assert_eq!(numbers(&pair.a().notifications()), [0]);
     assert_eq!((pair.a().responses().len(), pair.b().endpoint.observations()), (0, 0));
+}
+
+#[test]
+fn another_get_does_not_end_an_observation() {
+    let mut pair = pair(Settings::default(), 0.0, 1);
+    pair.with_b(|edge, now| edge.set(now, "pose", "0"));
+    pair.with_a(|robot, now| robot.endpoint.observe(now, SERVER, Request::get("pose"))).unwrap();
+    pair.run_for(ms(100));
+    pair.with_a(|robot, now| robot.endpoint.request(now, SERVER, Request::get("pose"))).unwrap();
+    pair.run_for(ms(100));
+    pair.with_b(|edge, now| edge.set(now, "pose", "1"));
+    pair.run_for(ms(100));
+    assert_eq!((numbers(&pair.a().notifications()), pair.a().responses().len()), (vec![0, 1], 1));
 }
 
 #[test]

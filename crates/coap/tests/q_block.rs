@@ -1,5 +1,7 @@
 //! Bodies in sets of non-confirmable messages (RFC 9177).
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod support;
 
 use support::{CLIENT, SERVER, at, blob, ms, pair, pair_of, parse, sent};

@@ -1,5 +1,7 @@
 //! Reliable connections (RFC 8323).
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 use std::net::SocketAddr;
 
 use bytes::Bytes;

@@ -24,12 +24,11 @@ impl Ids {
     pub(super) fn take(&mut self, now: Mono, reuse: bool) -> Result<u16, Mono> {
         let id = self.next;
         let segment = usize::from(id / SEGMENT);
-        let begins = id % SEGMENT == 0;
+        let begins = id.is_multiple_of(SEGMENT);
         let Some(used) = self.used.get_mut(segment) else { return Err(now) };
-        if let Some(free) = used.map(|used| used.plus(EXCHANGE_LIFETIME)).filter(|free| begins && *free > now) {
-            if !reuse {
-                return Err(free);
-            }
+        let free = used.map(|used| used.plus(EXCHANGE_LIFETIME));
+        if let Some(free) = free.filter(|free| begins && !reuse && *free > now) {
+            return Err(free);
         }
         *used = Some(now);
         self.next = id.wrapping_add(1);

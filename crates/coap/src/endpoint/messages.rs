@@ -76,7 +76,7 @@ pub(super) enum Timer {
 }
 
 /// What the request layer must do.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     None,
     /// The message waits in the queue.

@@ -224,7 +224,7 @@ impl Endpoint {
             }
             peer.scheduled = next;
         }
-        let rank = peer.current_rank(now);
+        let rank = peer.current_rank();
         if peer.rank != rank {
             self.ranks.remove(&(peer.rank, address));
             self.ranks.insert((rank, address));

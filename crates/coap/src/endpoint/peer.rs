@@ -60,7 +60,7 @@ impl Peer {
         }
     }
 
-    pub(super) fn current_rank(&self, _now: Mono) -> Rank {
+    pub(super) fn current_rank(&self) -> Rank {
         let class = match (self.session.is_waiting(), self.messages.is_verified(), self.session.is_observed()) {
             (true, _, _) | (_, true, true) => Class::Busy,
             (false, true, false) => Class::Verified,

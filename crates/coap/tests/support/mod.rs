@@ -1,6 +1,7 @@
 //! A client and a server in virtual time.
 
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part")]
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

@@ -367,10 +367,8 @@ impl Pending {
         if let Some(step) = self.continue_burst(core, now, &message) {
             return step;
         }
-        if self.upload.is_some() {
-            if let Some(step) = blocks::continue_upload(self, &core.sizes, &message) {
-                return step;
-            }
+        if let Some(step) = blocks::continue_upload(self, &core.sizes, &message) {
+            return step;
         }
         let fetched = self.fetch_token == Some(message.token);
         if fetched && self.download.is_none() {

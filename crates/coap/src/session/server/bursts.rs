@@ -171,7 +171,11 @@ impl Server {
         if asked.first().is_none_or(|block| block.number == 0 && block.more) {
             return false;
         }
-        asked.into_iter().fold(false, |sent, block| self.send_range(core, now, exchange, block) || sent)
+        let mut sent = false;
+        for block in asked {
+            sent |= self.send_range(core, now, exchange, block);
+        }
+        sent
     }
 
     /// Sends a block of a stored body or, if its bit `M` is set, all blocks from there to the end of the set.

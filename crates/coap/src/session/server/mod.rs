@@ -148,7 +148,7 @@ impl Server {
         match listed {
             Some(response) => self.respond(core, now, number, response, false),
             None => {
-                core.events.push_back(Event::Request { id: ExchangeId { peer: self.peer, number }, request, observe })
+                core.events.push_back(Event::Request { id: ExchangeId { peer: self.peer, number }, request, observe });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Observers of the own resources (RFC 7641, 4).
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use viaduct_units::Mono;
@@ -54,22 +55,23 @@ impl Observers {
     ) {
         // 24 bits of the milliseconds: after a restart, the numbers continue (RFC 7641, 4.4).
         let start = u32::try_from(now.0.as_millis() & 0xFF_FFFF).unwrap_or(0);
-        if !self.observers.contains_key(&number) {
-            let Some(share) = core.observations.take(1) else { return };
-            let observer = Observer {
-                token: exchange.token,
-                key: exchange.key,
-                block2: None,
-                sequence: start,
-                in_flight: false,
-                waiting: None,
-                confirmed: now,
-                _share: share,
-            };
-            self.observers.insert(number, observer);
-            self.tokens.insert(exchange.token, number);
-        }
-        let Some(observer) = self.observers.get_mut(&number) else { return };
+        let observer = match self.observers.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => {
+                let Some(share) = core.observations.take(1) else { return };
+                self.tokens.insert(exchange.token, number);
+                vacant.insert(Observer {
+                    token: exchange.token,
+                    key: exchange.key,
+                    block2: None,
+                    sequence: start,
+                    in_flight: false,
+                    waiting: None,
+                    confirmed: now,
+                    _share: share,
+                })
+            }
+        };
         observer.key = exchange.key;
         observer.block2 = exchange.block2.map(|block| Block { number: 0, ..block });
         response.options.set_uint(OptionNumber::OBSERVE, observer.next_sequence());
