@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full rivals dashboard build build-ros2 setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full bench-constrained rivals dashboard build build-ros2 setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -38,7 +38,7 @@ lint:  ## Check formatting and run clippy, without warnings
 fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
-bench: bench-its bench-bus bench-drive bench-bridge  ## Run all benches
+bench: bench-its bench-bus bench-drive bench-bridge bench-constrained  ## Run all benches
 
 bench-its: build  ## Measure C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
@@ -60,6 +60,9 @@ bench-bridge: build rivals  ## Measure ROS over MQTT, with rivals and the paper'
 
 bench-bridge-full: build rivals  ## Measure ROS over MQTT with the paper's 600 messages per cell, for two days; resumes an interrupted run
 	$(AS_ROOT) $(VIADUCT) bench bridge --full --json bench-bridge-full.json --html bench-bridge-full.html
+
+bench-constrained: build rivals  ## Measure MQTT-SN and CoAP, with rivals and the paper's figures; lossy links need root (writes bench-constrained.json and .html)
+	$(AS_ROOT) $(VIADUCT) bench constrained --json bench-constrained.json --html bench-constrained.html
 
 rivals:  ## Build the programs that the benches compare Viaduct with, as far as possible
 	-@scripts/setup rivals

@@ -11,6 +11,7 @@
 
 pub mod bridge;
 pub mod bus;
+pub mod constrained;
 pub mod drive;
 pub mod its;
 

@@ -36,6 +36,11 @@ impl Process {
         Ok(Self { child, input, lines, last_error })
     }
 
+    /// Returns the process identifier.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a value as a line of JSON.
     pub(crate) fn send(&mut self, value: &impl Serialize) -> Result<(), String> {
         let mut line = serde_json::to_string(value).map_err(|problem| problem.to_string())?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use viaduct_bench::{Report, bridge, bus, drive, its};
+use viaduct_bench::{Report, bridge, bus, constrained, drive, its};
 use viaduct_netem::Profile;
 
 use crate::output::stdout_failed;
@@ -108,6 +108,8 @@ enum Bench {
     /// ROS over MQTT: lidar scans and point clouds to the cloud and back, measured as mqtt_client, with rivals and floors of the same run.
     /// Needs root.
     Bridge,
+    /// MQTT-SN and CoAP: consecutive messages, many clients and lossy links, with rivals, baselines and the floor. The lossy links need root.
+    Constrained,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -133,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 impl Arguments {
     /// Returns the state file of a run, or `None` if it is not resumable.
     fn state(&self) -> Option<PathBuf> {
-        if matches!(self.bench, Bench::Its) {
+        if matches!(self.bench, Bench::Its | Bench::Constrained) {
             return None;
         }
         let next_to_json = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
@@ -200,7 +202,10 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     if matches!(bench, Bench::Its) && (rivals.rivals.is_some() || rivals.resume.is_some()) {
         bail!("`--rivals` and `--resume` are for `bench bus`, `bench drive` and `bench bridge`");
     }
-    if matches!(bench, Bench::Its | Bench::Bus) && cells.is_used() {
+    if matches!(bench, Bench::Constrained) && rivals.resume.is_some() {
+        bail!("`--resume` is for `bench bus`, `bench drive` and `bench bridge`");
+    }
+    if matches!(bench, Bench::Its | Bench::Bus | Bench::Constrained) && cells.is_used() {
         bail!("`--link`, `--cameras`, `--rival`, `--frames` and `--messages` are for `bench drive` and `bench bridge`");
     }
     if matches!(bench, Bench::Drive) && cells.messages.is_some() {
@@ -217,6 +222,10 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Bus => bus::run(&arguments.bus_options())?,
         Bench::Drive => drive::run(&arguments.drive_options()?)?,
         Bench::Bridge => bridge::run(&arguments.bridge_options()?)?,
+        Bench::Constrained => {
+            let options = if arguments.full { constrained::Options::full() } else { constrained::Options::default() };
+            constrained::run(&constrained::Options { rivals: Some(arguments.rivals_folder()), ..options })?
+        }
     })
 }
 
