@@ -95,17 +95,17 @@ impl Owner {
                 return check(gateway);
             };
             self.requests += 1;
-            self.answer(now, gateway, event);
+            self.answer(now, gateway, &event);
         }
         panic!("a gateway asks without limit");
     }
 
-    fn answer(&mut self, now: Mono, gateway: &mut Gateway, event: GatewayEvent) {
+    fn answer(&mut self, now: Mono, gateway: &mut Gateway, event: &GatewayEvent) {
         // Each seventh answer is missing.
         if self.requests.is_multiple_of(7) {
             return;
         }
-        match event {
+        match *event {
             GatewayEvent::Connect { client, .. } => {
                 self.last = Some(client);
                 let refused = self.requests.is_multiple_of(5);
@@ -406,7 +406,7 @@ pub(crate) fn storages() -> Vec<Vec<u8>> {
                         records.push(record.to_vec());
                     }
                     owner.requests = 1;
-                    owner.answer(now, &mut gateway, event);
+                    owner.answer(now, &mut gateway, &event);
                 }
                 owner.deliver(now, &mut gateway, number);
             }

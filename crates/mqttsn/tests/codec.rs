@@ -1,5 +1,7 @@
 //! Golden packets: the octets of each message of MQTT-SN 1.2, worked out by hand from section 5 of the specification.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 use proptest::prelude::*;
 use viaduct_mqttsn::codec::{
     Connect, DecodeError, Encapsulated, EncodeError, MessageType, Packet, Publish, Qos, ReturnCode, ShortTopic,

@@ -1,5 +1,7 @@
 //! The gateway, datagram by datagram.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod common;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
@@ -95,8 +97,9 @@ fn connected(settings: GatewaySettings) -> GatewayEnd {
 #[track_caller]
 fn sent_publish(sent: &[Vec<u8>]) -> Publish<'_> {
     let publishes = sent.iter().map(|octets| Packet::decode(octets).unwrap());
-    let found = publishes.filter_map(|packet| if let Packet::Publish(publish) = packet { Some(publish) } else { None });
-    found.last().expect("a PUBLISH was sent")
+    let mut found =
+        publishes.filter_map(|packet| if let Packet::Publish(publish) = packet { Some(publish) } else { None });
+    found.next_back().expect("a PUBLISH was sent")
 }
 
 #[track_caller]

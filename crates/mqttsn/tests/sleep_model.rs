@@ -1,5 +1,7 @@
 //! A sleeping client against a model: it sleeps, wakes, reboots and is out of range at random, and loses nothing.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 mod common;
 
 use std::{
