@@ -71,7 +71,7 @@ impl Endpoint {
             if self.with_peer(now, address, |peer, core| peer.handle_timeout(core, now)).is_none() {
                 self.deadlines.remove(&(at, address));
             }
-            if self.peers.get(&address).is_some_and(Peer::is_idle) {
+            if self.peers.get(&address).is_some_and(|peer| peer.is_idle(now)) {
                 self.remove(address);
             }
         }
@@ -195,6 +195,10 @@ impl Endpoint {
         if !self.peers.contains_key(&address) && !self.add(now, address) {
             return Err(full);
         }
+        let command = |peer: &mut Peer, core: &mut Core| {
+            peer.use_at(now);
+            command(peer, core)
+        };
         self.with_peer(now, address, command).unwrap_or(Err(full))
     }
 

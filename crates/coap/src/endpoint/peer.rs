@@ -10,6 +10,7 @@ use super::messages::{Action, Messages};
 use crate::codec::{Code, Message, MessageType, OptionNumber, Token};
 use crate::message::Inbound;
 use crate::session::Session;
+use crate::settings::EXCHANGE_LIFETIME;
 use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
 use crate::{DropReason, Failure, Options, RequestId};
 
@@ -20,6 +21,8 @@ pub(super) struct Peer {
     messages: Messages,
     /// Time of the last datagram of the peer.
     heard: Mono,
+    /// Time of the last datagram of the peer, or of the last command of the owner for it.
+    used: Mono,
     /// Deadline in the endpoint's list.
     pub(super) scheduled: Option<Mono>,
     /// Rank in the endpoint's list.
@@ -55,6 +58,7 @@ impl Peer {
             session: Session::new(address),
             messages: Messages::new(core, address),
             heard: now,
+            used: now,
             scheduled: None,
             rank,
         }
@@ -69,8 +73,16 @@ impl Peer {
         Rank { class, heard_s: self.heard.0.as_secs() }
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.next_timeout().is_none() && !self.session.is_waiting() && !self.session.is_observed()
+    pub(super) fn use_at(&mut self, now: Mono) {
+        self.used = now;
+    }
+
+    /// Returns `true` if nothing about the peer must be known any more, not even its message IDs.
+    pub(super) fn is_idle(&self, now: Mono) -> bool {
+        now.since(self.used) >= EXCHANGE_LIFETIME
+            && self.next_timeout().is_none()
+            && !self.session.is_waiting()
+            && !self.session.is_observed()
     }
 
     pub(super) fn round_trip(&self) -> Option<Duration> {
@@ -149,7 +161,7 @@ impl Peer {
             Ok(message) => message,
             Err(_) => return self.messages.reject_malformed(core, datagram),
         };
-        self.heard = now;
+        (self.heard, self.used) = (now, now);
         self.messages.heard();
         match message.kind {
             MessageType::Acknowledgement => self.handle_acknowledgement(core, now, datagram, &message),
