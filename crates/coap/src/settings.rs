@@ -75,7 +75,7 @@ impl Default for Settings {
             q_block: false,
             proxy: false,
             notifications: Notifications::default(),
-            address_check: AddressCheck::Ping,
+            address_check: AddressCheck::SmallBlocks,
             limits: Limits::default(),
         }
     }
@@ -97,15 +97,21 @@ impl Default for Notifications {
     }
 }
 
-/// Check of a peer's address before a response that is larger than three times its request and than
-/// [`Limits::unverified_octets`], so that a forged source address does not amplify an attack (RFC 7252, 11.3; RFC 9175, 2.4).
+/// Check of a peer's address before large responses, so that a forged source address does not amplify an attack (RFC 7252,
+/// 11.3; RFC 9175, 2.4).
 ///
 /// An address is verified once the peer has answered any message that this endpoint sent to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressCheck {
     /// No check.
     Off,
-    /// A ping (an empty confirmable message) is sent first, and the response follows the peer's Reset as separate response.
+    /// An address that is not verified receives at most [`Limits::unverified_octets`] more than three times what it has
+    /// sent. Beyond it, responses are cut into blocks of at most three times the request (of 16 octets at least), which
+    /// each client with block-wise transfer understands. A ping is sent with the first large response. It verifies the
+    /// address within a round trip.
+    SmallBlocks,
+    /// A ping (an empty confirmable message) is sent before a response that is larger than three times the request and
+    /// than 136 octets, and the response follows the peer's Reset as separate response.
     /// Each peer that conforms to RFC 7252 answers.
     Ping,
     /// A GET or FETCH is answered with 4.01 and an Echo option, which the client must send back (RFC 9175, 2.3). Other
@@ -146,7 +152,8 @@ pub struct Limits {
     pub message_octets: usize,
     /// Octets of a datagram to send.
     pub datagram_octets: usize,
-    /// Octets of a response up to which the address of the peer is not checked.
+    /// Octets beyond three times the received ones that are sent to an address that is not verified
+    /// ([`AddressCheck::SmallBlocks`]). With 0, the first response is small already.
     pub unverified_octets: usize,
 }
 
@@ -168,7 +175,7 @@ impl Default for Limits {
             body_lifetime: Duration::from_secs(60),
             message_octets: 64 << 10,
             datagram_octets: 1280,
-            unverified_octets: 136,
+            unverified_octets: 4096,
         }
     }
 }

@@ -118,13 +118,15 @@ pub(crate) enum Purpose {
 }
 
 /// The received message that a response answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     /// Message ID.
     pub(crate) id: u16,
     pub(crate) confirmable: bool,
     /// Octets of the datagram.
     pub(crate) octets: usize,
+    /// Octets that the response may have.
+    pub(crate) limit: usize,
     /// `true` for a method without effects, GET or FETCH.
     pub(crate) safe: bool,
 }

@@ -39,7 +39,9 @@ fn a_body_of_100_kb_arrives_intact_at_25_percent_loss() {
 #[test]
 fn bodies_at_the_limits_of_blocks_arrive() {
     for octets in [0, 1, 15, 16, 17, 32, 33, 160] {
-        let mut pair = pair_of(of_size(16), of_size(16), 0.0, 1);
+        // Without the ping of the address check, which is a datagram more.
+        let server = Settings { address_check: AddressCheck::Off, ..of_size(16) };
+        let mut pair = pair_of(of_size(16), server, 0.0, 1);
         let put = Request::put("map", ContentFormat::OCTET_STREAM, blob(octets));
         pair.with_a(|robot, now| robot.endpoint.request(now, SERVER, put)).unwrap();
         pair.run_for(ms(2000));
@@ -116,8 +118,9 @@ fn a_representation_that_changes_within_its_transfer_is_read_again() {
 
 #[test]
 fn a_client_without_an_address_check_receives_at_most_three_times_its_request() {
-    for check in [AddressCheck::Ping, AddressCheck::Echo, AddressCheck::Off] {
-        let server = Settings { address_check: check, ..adaptive() };
+    for check in [AddressCheck::SmallBlocks, AddressCheck::Ping, AddressCheck::Echo, AddressCheck::Off] {
+        let limits = Limits { unverified_octets: 0, ..Limits::default() };
+        let server = Settings { address_check: check, limits, ..adaptive() };
         let mut endpoint = Endpoint::new(server, 1);
         let request = message(MessageType::Confirmable, Code::GET, 1, &[(OptionNumber::URI_PATH, b"x")], b"");
         endpoint.handle_datagram(at(0), CLIENT, &request);
@@ -127,6 +130,33 @@ fn a_client_without_an_address_check_receives_at_most_three_times_its_request() 
         let octets: usize = answers.iter().map(bytes::Bytes::len).sum();
         match check {
             AddressCheck::Off => assert!(octets > 900),
+            AddressCheck::SmallBlocks => {
+                let response = answers.iter().map(parse).find(|message| message.code == Code::CONTENT).unwrap();
+                let block = response.options().get(OptionNumber::BLOCK2).and_then(Block::decode).unwrap();
+                assert!(octets <= 136 + 4 && block.more && block.size == BlockSize::at_most(64), "{octets} {block:?}");
+                // A request for a large block does not help.
+                let value = Block { number: 0, more: false, size: BlockSize::LARGEST }.value() as u8;
+                let options = [(OptionNumber::URI_PATH, &b"x"[..]), (OptionNumber::BLOCK2, &[0x10 | value][..])];
+                endpoint.handle_datagram(
+                    at(1),
+                    CLIENT,
+                    &message(MessageType::Confirmable, Code::GET, 2, &options, b""),
+                );
+                let octets: usize = sent(&mut endpoint).iter().map(bytes::Bytes::len).sum();
+                assert!(octets <= 136, "{octets}");
+                let ping = answers.iter().map(parse).find(|message| message.code == Code::EMPTY).unwrap();
+                let [high, low] = ping.id.to_be_bytes();
+                endpoint.handle_datagram(at(2), CLIENT, &vec![0x70, 0, high, low].into());
+                let options = [(OptionNumber::URI_PATH, &b"x"[..])];
+                endpoint.handle_datagram(
+                    at(3),
+                    CLIENT,
+                    &message(MessageType::Confirmable, Code::GET, 3, &options, b""),
+                );
+                let Some(Event::Request { id, .. }) = endpoint.poll_event() else { panic!("no request") };
+                endpoint.respond(at(3), id, Response::content(ContentFormat::TEXT, vec![b'x'; 900]));
+                assert!(sent(&mut endpoint)[0].len() > 900, "verified");
+            }
             AddressCheck::Echo => {
                 let answer = parse(&answers[0]);
                 assert_eq!(answer.code, Code::UNAUTHORIZED);

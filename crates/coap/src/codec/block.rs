@@ -67,6 +67,16 @@ impl Block {
         self.number << 4 | (self.more as u32) << 3 | self.size.0 as u32
     }
 
+    /// Returns the block at the same position with a size of at most `size`.
+    #[must_use]
+    pub const fn reduced(self, size: BlockSize) -> Self {
+        if size.0 >= self.size.0 {
+            return self;
+        }
+        let factor = (self.size.octets() / size.octets()) as u32;
+        Self { number: self.number.saturating_mul(factor), more: self.more, size }
+    }
+
     /// Returns the position of the first octet in the body.
     #[must_use]
     pub const fn offset(self) -> usize {

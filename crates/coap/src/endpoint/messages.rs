@@ -12,7 +12,7 @@ use super::ids::Ids;
 use super::peer::empty;
 use super::received::{Received, Seen};
 use super::window::{Probing, Window};
-use crate::codec::{Code, Header, Message, MessageType, OptionNumber, Token, Writer};
+use crate::codec::{Block, Code, Header, Message, MessageType, OptionNumber, Token, Writer};
 use crate::settings::{AddressCheck, EXCHANGE_LIFETIME};
 use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
 use crate::timers::Timers;
@@ -22,6 +22,12 @@ use crate::{DropReason, Failure, Options};
 const NON_MATCHED: usize = 16;
 /// Large responses that wait for the check of the address.
 const HELD_MAX: usize = 4;
+/// Largest factor between a response and its request, to an address that is not verified.
+const AMPLIFICATION_MAX: usize = 3;
+/// Octets of a response that are always permitted (RFC 9175, 2.4).
+const SMALL_OCTETS: usize = 136;
+/// Octets of a body from which a response is a reason to verify the address.
+const LARGE_OCTETS: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Messages {
@@ -44,6 +50,10 @@ pub(super) struct Messages {
     forgetting: bool,
     /// `true` after the peer has answered a message of this endpoint.
     verified: bool,
+    /// `true` while a ping is in flight to verify the address.
+    checking: bool,
+    /// Octets received from the address and sent to it before it was verified.
+    unverified: (usize, usize),
     /// Value of the Echo option that verifies the address.
     echo: Option<Bytes>,
     /// Responses that wait for the check of the address.
@@ -146,6 +156,8 @@ impl Messages {
             acknowledgements: BTreeMap::new(),
             forgetting: false,
             verified: false,
+            checking: false,
+            unverified: (0, 0),
             echo: None,
             held: VecDeque::new(),
         }
@@ -177,7 +189,8 @@ impl Messages {
         self.timers.take_due(now)
     }
 
-    pub(super) fn heard(&mut self) {
+    pub(super) fn heard(&mut self, octets: usize) {
+        self.unverified.0 = self.unverified.0.saturating_add(octets);
         self.probing.answered();
     }
 
@@ -275,12 +288,22 @@ impl Messages {
     }
 
     /// Answers a received message: in its acknowledgement if that is not sent yet, else as message of its own.
-    fn reply(&mut self, core: &mut Core, now: Mono, origin: Origin, mut outgoing: Outgoing) -> Action {
-        let open = origin.confirmable && self.received.is_open(origin.id);
+    fn reply(&mut self, core: &mut Core, now: Mono, origin: Origin, outgoing: Outgoing) -> Action {
         let octets = 4 + usize::from(outgoing.token.length()) + outgoing.body_octets();
-        if self.must_check_address(core, origin, octets) {
+        if octets > self.response_limit(core, origin.octets) {
             return self.check_address(core, now, origin, outgoing);
         }
+        self.unverified.1 = self.unverified.1.saturating_add(octets);
+        let large = is_large(&outgoing);
+        let action = self.reply_now(core, now, origin, outgoing);
+        if large {
+            self.verify_soon(core, now);
+        }
+        action
+    }
+
+    fn reply_now(&mut self, core: &mut Core, now: Mono, origin: Origin, mut outgoing: Outgoing) -> Action {
+        let open = origin.confirmable && self.received.is_open(origin.id);
         if open {
             self.acknowledge_with(core, origin.id, &outgoing);
             return Action::None;
@@ -292,9 +315,33 @@ impl Messages {
         self.send(core, now, outgoing)
     }
 
-    fn must_check_address(&self, core: &Core, origin: Origin, octets: usize) -> bool {
-        let small = octets <= (3 * origin.octets).max(core.settings.limits.unverified_octets);
-        !self.verified && !small && core.settings.address_check != AddressCheck::Off
+    /// Returns the octets to which the response to a request of a number of octets is cut.
+    pub(super) fn block_limit(&self, core: &Core, octets: usize) -> usize {
+        let cut = core.settings.address_check == AddressCheck::SmallBlocks;
+        if cut { self.response_limit(core, octets) } else { usize::MAX }
+    }
+
+    /// Returns the octets that the response to a request of a number of octets may have.
+    fn response_limit(&self, core: &Core, octets: usize) -> usize {
+        let least = octets.saturating_mul(AMPLIFICATION_MAX);
+        match core.settings.address_check {
+            _ if self.verified => usize::MAX,
+            AddressCheck::Off => usize::MAX,
+            AddressCheck::Ping | AddressCheck::Echo => least.max(SMALL_OCTETS),
+            AddressCheck::SmallBlocks => {
+                let (received, sent) = self.unverified;
+                let allowed = received.saturating_mul(AMPLIFICATION_MAX) + core.settings.limits.unverified_octets;
+                allowed.saturating_sub(sent).max(least).max(SMALL_OCTETS)
+            }
+        }
+    }
+
+    /// Sends a ping, so that the address is verified when further large responses follow.
+    fn verify_soon(&mut self, core: &mut Core, now: Mono) {
+        if !self.verified && !self.checking && core.settings.address_check == AddressCheck::SmallBlocks {
+            self.checking = true;
+            self.transmit(core, now, empty(Purpose::Verification));
+        }
     }
 
     fn check_address(&mut self, core: &mut Core, now: Mono, origin: Origin, mut outgoing: Outgoing) -> Action {
@@ -313,9 +360,11 @@ impl Messages {
             core.drop_one(DropReason::Unverified);
             return Action::None;
         }
-        let first = self.held.is_empty();
         self.held.push_back(outgoing);
-        if first { self.send(core, now, empty(Purpose::Verification)) } else { Action::None }
+        if std::mem::replace(&mut self.checking, true) {
+            return Action::None;
+        }
+        self.send(core, now, empty(Purpose::Verification))
     }
 
     /// Marks the address as verified, and queues the responses that waited for it.
@@ -475,6 +524,7 @@ impl Messages {
         self.in_flight.remove(&id);
         self.window.lost();
         if purpose == Purpose::Verification {
+            self.checking = false;
             self.held.drain(..).for_each(|_| core.drop_one(DropReason::Unverified));
         }
         Action::Failed(purpose, Failure::TimedOut)
@@ -503,6 +553,13 @@ impl Messages {
         self.in_flight.insert(sent_as, message);
         self.window.lost();
     }
+}
+
+/// Returns `true` for a response that is a reason to verify the address: a large one, or a part of a transfer in blocks.
+fn is_large(outgoing: &Outgoing) -> bool {
+    let options = &outgoing.options;
+    let block = options.get(OptionNumber::BLOCK2).and_then(|value| Block::decode(value));
+    outgoing.payload.len() >= LARGE_OCTETS || outgoing.code == Code::CONTINUE || block.is_some_and(|block| block.more)
 }
 
 fn echo_value(core: &mut Core) -> Bytes {

@@ -162,7 +162,7 @@ impl Peer {
             Err(_) => return self.messages.reject_malformed(core, datagram),
         };
         (self.heard, self.used) = (now, now);
-        self.messages.heard();
+        self.messages.heard(datagram.len());
         match message.kind {
             MessageType::Acknowledgement => self.handle_acknowledgement(core, now, datagram, &message),
             MessageType::Reset => self.handle_reset(core, now, message.id),
@@ -205,7 +205,9 @@ impl Peer {
                 self.messages.delay_acknowledgement(core, now, message.id);
             }
             let safe = matches!(message.code, Code::GET | Code::FETCH);
-            let origin = Origin { id: message.id, confirmable, octets: datagram.len(), safe };
+            let octets = datagram.len();
+            let limit = self.messages.block_limit(core, octets);
+            let origin = Origin { id: message.id, confirmable, octets, limit, safe };
             self.session.handle_request(core, now, origin, message_in);
             return;
         }

@@ -270,7 +270,7 @@ impl Connection {
         };
         if frame.code.is_request() {
             let safe = matches!(frame.code, Code::GET | Code::FETCH);
-            let origin = Origin { id: 0, confirmable: true, octets: octets.len(), safe };
+            let origin = Origin { id: 0, confirmable: true, octets: octets.len(), limit: usize::MAX, safe };
             self.session.handle_request(&mut self.core, now, origin, message);
         } else if frame.code.is_response() && self.session.handle_response(&mut self.core, now, message).is_none() {
             self.core.drop_one(DropReason::UnknownToken);

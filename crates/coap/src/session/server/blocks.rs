@@ -8,10 +8,13 @@ use viaduct_units::Mono;
 use super::Exchange;
 use crate::blocks::{JoinError, Joined, cut};
 use crate::budget::Share;
-use crate::codec::{Block, Code, OptionNumber};
+use crate::codec::{Block, BlockSize, Code, OptionNumber};
 use crate::message::Inbound;
 use crate::shared::Core;
 use crate::{Request, Response};
+
+/// Octets of a message beside a block of its body and the owner's options: header, token, ETag, Block2, Size2, marker.
+const BESIDE_BLOCK_OCTETS: usize = 12 + 9 + 5 + 5 + 1;
 
 /// Identity of a request of a peer without its blocks: a hash of the method and the options that are part of a cache key
 /// (RFC 7959, 2.4; RFC 9175, 3.3), and of the body of a FETCH.
@@ -162,8 +165,15 @@ impl Bodies {
         expires: Mono,
         key: Key,
         asked: Option<Block>,
+        limit: usize,
         response: &mut Response,
     ) -> bool {
+        let size = permitted_size(core, limit, response);
+        let asked = match asked {
+            Some(asked) => Some(asked.reduced(size)),
+            None if size < core.sizes.block => Some(Block { number: 0, more: false, size }),
+            None => None,
+        };
         let block = asked.unwrap_or(Block { number: 0, more: false, size: core.sizes.block });
         let whole = if asked.is_some() { core.sizes.octets(block.size) } else { core.sizes.whole };
         let fits = response.payload.len() <= whole && block.number == 0;
@@ -208,6 +218,7 @@ impl Bodies {
             let safe = matches!(exchange.method, Code::GET | Code::FETCH);
             return (!safe).then(|| Response::new(Code::REQUEST_ENTITY_INCOMPLETE));
         };
+        let block = block.reduced(permitted_size(core, exchange.origin.limit, &response));
         if !reduce(core, &mut response, block) {
             return Some(Response::diagnostic(Code::BAD_REQUEST, "the body ends before the block"));
         }
@@ -219,6 +230,16 @@ impl Bodies {
         self.0.retain(|body| body.expires > now);
         self.0.iter().map(|body| body.expires).min()
     }
+}
+
+/// Returns the size of the blocks of a response whose messages may have a number of octets.
+fn permitted_size(core: &Core, limit: usize, response: &Response) -> BlockSize {
+    let options: usize = response.options.iter().map(|(_, value)| value.len() + 2).sum();
+    let beside = BESIDE_BLOCK_OCTETS + options;
+    if limit == usize::MAX || response.payload.len() + beside <= limit {
+        return core.sizes.block;
+    }
+    core.sizes.block.min(BlockSize::at_most(limit.saturating_sub(beside)))
 }
 
 /// Reduces a response to a block. Returns `false` if its body ends before the block.

@@ -172,7 +172,7 @@ impl Server {
         }
         let at = now.plus(core.settings.limits.body_lifetime);
         if exchange.q_block2.is_none()
-            && self.bodies.first_block(core, at, exchange.key, exchange.block2, &mut response)
+            && self.bodies.first_block(core, at, exchange.key, exchange.block2, exchange.origin.limit, &mut response)
             && self.timers.next().is_none()
         {
             self.timers.set(at, ());
@@ -222,7 +222,7 @@ impl Exchange {
             method: message.code,
             key: Key::of(message),
             block1: block(OptionNumber::BLOCK1),
-            block2: block(OptionNumber::BLOCK2).map(|block| Block { size: block.size.min(longest), ..block }),
+            block2: block(OptionNumber::BLOCK2).map(|block| block.reduced(longest)),
             q_block2: block(OptionNumber::Q_BLOCK2),
             gathered: message.options.contains(OptionNumber::Q_BLOCK1),
             etags: message.options.all(OptionNumber::ETAG).cloned().collect(),

@@ -179,7 +179,7 @@ impl Server {
             response.options.set_uint(OptionNumber::OBSERVE, observer.next_sequence());
         }
         let at = now.plus(core.settings.limits.body_lifetime);
-        if self.bodies.first_block(core, at, observer.key, observer.block2, &mut response)
+        if self.bodies.first_block(core, at, observer.key, observer.block2, usize::MAX, &mut response)
             && self.timers.next().is_none()
         {
             self.timers.set(at, ());
