@@ -14,6 +14,9 @@ pub const TOPIC_OCTETS_MAX: usize = 1024;
 pub const RECENT_MESSAGES: usize = 16;
 /// SUBSCRIBE and UNSUBSCRIBE of a client that wait for the broker.
 pub const REQUESTS_PER_CLIENT_MAX: usize = 8;
+/// Delay of the broker's answers after which further messages are answered with congestion. Until then they are not
+/// answered: a client waits for T_WAIT after congestion (7.2), but repeats a message without an answer much earlier.
+pub const BROKER_DELAY_MAX: Duration = Duration::from_secs(5);
 /// Registrations of the topic of one message, each after the client has refused the topic id.
 pub const REGISTRATIONS_PER_MESSAGE_MAX: u8 = 3;
 /// Groups of addresses for which answers to strangers are limited.

@@ -716,12 +716,14 @@ fn the_tables_of_a_client_are_limited() {
     for number in 1..=2 {
         end.exchange(s(1), address(1), &publish(Some(Qos::AtLeastOnce), TopicId::Normal(1), number, b"x"));
     }
+    // A short delay of the broker makes the client repeat the message, a long one wait.
     let full = Packet::PubAck { topic: 1, message: 3, code: ReturnCode::Congestion };
-    expect(&mut end, s(1), address(1), &publish(Some(Qos::AtLeastOnce), TopicId::Normal(1), 3, b"x"), &[full]);
+    expect(&mut end, s(6), address(1), &publish(Some(Qos::AtLeastOnce), TopicId::Normal(1), 3, b"x"), &[]);
+    expect(&mut end, s(7), address(1), &publish(Some(Qos::AtLeastOnce), TopicId::Normal(1), 3, b"x"), &[full]);
     // A message for a topic without an id is dropped, others are not.
-    broker_publishes(&mut end, s(2), "1/a/new/topic", "x", Qos::AtMostOnce);
-    end.answer(s(2));
-    broker_publishes(&mut end, s(2), "1/a/new/topic", "x", Qos::AtMostOnce);
+    broker_publishes(&mut end, s(8), "1/a/new/topic", "x", Qos::AtMostOnce);
+    end.answer(s(8));
+    broker_publishes(&mut end, s(8), "1/a/new/topic", "x", Qos::AtMostOnce);
     assert_eq!(end.gateway.counters().dropped(DropReason::Topics), 2);
 }
 

@@ -182,7 +182,7 @@ impl Gateway {
             self.sessions.detach(slot, &peer);
         }
         self.sessions.enter(now, slot, state);
-        restored.from_clients += self.restore_inbound(slot, inbound);
+        restored.from_clients += self.restore_inbound(now, slot, inbound);
         restored.to_clients += self.restore_outgoing(slot, outgoing);
         self.restore_broker_side(now, slot, connected);
         self.pump(now, slot);
@@ -191,7 +191,7 @@ impl Gateway {
 
     /// Restores messages of a client. They count as acknowledged: if the acknowledgement was lost, the client sends the
     /// message again and receives another one.
-    fn restore_inbound(&mut self, slot: u32, inbound: BTreeMap<u32, StoredInbound>) -> usize {
+    fn restore_inbound(&mut self, now: Mono, slot: u32, inbound: BTreeMap<u32, StoredInbound>) -> usize {
         let Some(session) = self.sessions.get_mut(slot) else { return 0 };
         for (number, StoredInbound { message_id, topic, qos, message }) in inbound {
             let payload = message.as_ref().map_or(&[][..], |message| &message.payload);
@@ -204,6 +204,7 @@ impl Gateway {
                 number,
                 message_id,
                 topic,
+                since: now,
                 qos,
                 fingerprint,
                 acknowledged: true,

@@ -135,6 +135,8 @@ pub(super) struct Inbound {
     pub(super) number: u32,
     pub(super) message_id: u16,
     pub(super) topic: TopicId,
+    /// Time of arrival.
+    pub(super) since: Mono,
     pub(super) qos: Qos,
     pub(super) fingerprint: u64,
     /// `true` if PUBACK or PUBREC was sent.

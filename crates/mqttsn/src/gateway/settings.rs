@@ -109,7 +109,7 @@ pub struct GatewaySettings {
     pub topics_per_client_max: usize,
     /// Subscriptions of a client, at least 1.
     pub subscriptions_per_client_max: usize,
-    /// Messages of a client with QoS 1 or 2 that wait for the broker, at least 1.
+    /// Messages of a client with QoS 1 or 2 that wait for the broker, 1 to 1024.
     pub in_flight_per_client_max: usize,
     /// Buffer for the messages to clients.
     pub buffer: BufferSettings,
@@ -144,7 +144,7 @@ impl Default for GatewaySettings {
             connecting_time_max: Duration::from_secs(30),
             topics_per_client_max: 256,
             subscriptions_per_client_max: 64,
-            in_flight_per_client_max: 16,
+            in_flight_per_client_max: 64,
             buffer: BufferSettings::default(),
             datagram_octets_max: 1400,
             keep_alive_max: Duration::from_secs(86_400),

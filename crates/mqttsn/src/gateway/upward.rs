@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Message, Peer,
     codec::{Packet, Publish, Qos, ReturnCode, TopicId},
+    limits::BROKER_DELAY_MAX,
     topic::is_topic_name,
 };
 
@@ -79,8 +80,15 @@ impl Gateway {
             self.out.counters.duplicates += 1;
             return;
         }
+        let now = session.last_seen;
         if session.inbound.len() >= self.settings.in_flight_per_client_max {
-            return self.refuse_publish(slot, publish, Refusal::InFlight);
+            let oldest = session.inbound.front().map_or(now, |inbound| inbound.since);
+            if now.since(oldest) > BROKER_DELAY_MAX {
+                self.refuse_publish(slot, publish, Refusal::InFlight);
+            } else {
+                self.refuse(Refusal::InFlight);
+            }
+            return;
         }
         let number = session.take_number();
         let token = session.token(number);
@@ -88,6 +96,7 @@ impl Gateway {
             number,
             message_id: publish.message,
             topic: publish.topic,
+            since: now,
             qos: message.qos,
             fingerprint,
             acknowledged: false,

@@ -301,12 +301,18 @@ pub type System = Pair<ClientEnd, GatewayEnd>;
 
 /// Returns a client and a gateway over a link with the same loss in both directions and a round trip of 30 ms.
 pub fn system(loss: f64, client: ClientSettings, gateway: GatewaySettings) -> System {
+    seeded_system(1, loss, client, gateway)
+}
+
+/// Returns a [`system`] whose link loses other packets for each seed.
+pub fn seeded_system(seed: u64, loss: f64, client: ClientSettings, gateway: GatewaySettings) -> System {
     let link = LinkSettings {
         delay: Delay { base: Duration::from_millis(15), ..Delay::default() },
         loss: Loss::Independent(Probability::new(loss).unwrap()),
         ..LinkSettings::default()
     };
-    Pair::new(PairSettings::symmetric(link), ClientEnd::new(client), GatewayEnd::new(gateway)).unwrap()
+    let settings = PairSettings { seed, ..PairSettings::symmetric(link) };
+    Pair::new(settings, ClientEnd::new(client), GatewayEnd::new(gateway)).unwrap()
 }
 
 /// Connects the client.
