@@ -200,6 +200,24 @@ fn a_fast_acknowledgement_follows_the_storage() {
 }
 
 #[test]
+fn a_restart_before_pubrel_does_not_publish_the_message_again() {
+    for acknowledge in [Acknowledge::AfterBroker, Acknowledge::AfterStorage] {
+        let settings = GatewaySettings { acknowledge, ..quiet() };
+        let mut end = connected(settings.clone());
+        end.exchange(s(0), address(1), &register(1, "a"));
+        let (topic, rec) = (TopicId::Normal(1), Packet::PubRec { message: 5 });
+        expect(&mut end, s(1), address(1), &publish(Some(Qos::ExactlyOnce), topic, 5, b"x"), &[rec]);
+        end.restart(s(2), settings);
+        expect(&mut end, s(3), address(1), &publish_again(Qos::ExactlyOnce, topic, 5, b"x"), &[rec]);
+        let comp = Packet::PubComp { message: 5 };
+        expect(&mut end, s(4), address(1), &Packet::PubRel { message: 5 }, &[comp]);
+        assert_eq!(end.payloads("a"), ["x"], "{acknowledge:?}");
+        expect(&mut end, s(5), address(1), &publish(Some(Qos::ExactlyOnce), topic, 5, b"y"), &[rec]);
+        assert_eq!(end.payloads("a"), ["x", "y"], "the message id is free again");
+    }
+}
+
+#[test]
 fn unknown_topic_ids_are_refused() {
     let mut end = connected(quiet());
     let refused = Packet::PubAck { topic: 9, message: 4, code: ReturnCode::InvalidTopicId };
