@@ -90,7 +90,7 @@ impl Gathered {
 
     /// Returns the body, which must be complete.
     pub(super) fn finish(self) -> Bytes {
-        self.blocks.into_values().fold(Vec::new(), |body, block| [&body[..], &block].concat()).into()
+        self.blocks.into_values().flatten().collect()
     }
 }
 
