@@ -22,7 +22,7 @@ fn source(number: u32) -> SocketAddr {
 fn a_flood_of_spoofed_addresses_leaves_no_state_and_is_not_amplified() {
     let mut ends = Ends::new();
     ends.client.reconnect(ends.now);
-    let hello = ends.from_client().remove(0);
+    let hello = ends.sent_by_client().remove(0);
     for number in 0..50_000 {
         ends.server.handle_datagram(ends.now, source(number), &hello);
         let answers: Vec<_> = std::iter::from_fn(|| ends.server.poll_transmit()).collect();
@@ -50,11 +50,11 @@ fn a_cookie_is_valid_for_its_address_and_its_client_hello_only() {
     ends.server.handle_datagram(ends.now, source(1), &hello);
     assert_eq!((ends.server.counters().cookies, ends.server.counters().handshakes), (3, 0));
     ends.pass(Duration::from_secs(30));
-    ends.from_server();
+    ends.sent_by_server();
     ends.server.handle_datagram(ends.now, ends.address, &hello);
     assert_eq!((ends.server.counters().cookies, ends.server.counters().handshakes), (4, 0));
     // The client answers the second request for a cookie too.
-    let cookie = ends.from_server().remove(0);
+    let cookie = ends.sent_by_server().remove(0);
     ends.client.handle_datagram(ends.now, server_address(), &cookie);
     ends.exchange();
     ends.check_traffic();
@@ -64,7 +64,7 @@ fn a_cookie_is_valid_for_its_address_and_its_client_hello_only() {
 fn a_repeated_record_is_dropped() {
     let mut ends = Ends::connected();
     ends.client.send(ends.now, b"once").unwrap();
-    let datagram = ends.from_client().remove(0);
+    let datagram = ends.sent_by_client().remove(0);
     for _ in 0..3 {
         ends.server.handle_datagram(ends.now, ends.address, &datagram);
     }
@@ -82,7 +82,7 @@ fn records_are_accepted_in_any_order_within_the_window() {
     let mut datagrams = Vec::new();
     for number in 0..100_u8 {
         ends.client.send(ends.now, &[number]).unwrap();
-        datagrams.extend(ends.from_client());
+        datagrams.extend(ends.sent_by_client());
     }
     for datagram in datagrams.iter().rev() {
         ends.server.handle_datagram(ends.now, ends.address, datagram);
@@ -98,7 +98,7 @@ fn records_are_accepted_in_any_order_within_the_window() {
 fn damaged_and_forged_records_do_not_end_a_session() {
     let mut ends = Ends::connected();
     ends.client.send(ends.now, b"payload").unwrap();
-    let datagram = ends.from_client().remove(0);
+    let datagram = ends.sent_by_client().remove(0);
     for index in 0..datagram.len() {
         for bit in 0..8 {
             let mut damaged = datagram.to_vec();
@@ -140,11 +140,11 @@ fn a_recorded_handshake_cannot_be_repeated() {
     ends.client.send(ends.now, b"first").unwrap();
     let mut recorded = Vec::new();
     loop {
-        let up = ends.from_client();
+        let up = ends.sent_by_client();
         for datagram in &up {
             ends.server.handle_datagram(ends.now, ends.address, datagram);
         }
-        let down = ends.from_server();
+        let down = ends.sent_by_server();
         for datagram in &down {
             ends.client.handle_datagram(ends.now, server_address(), datagram);
         }
@@ -212,13 +212,13 @@ fn a_lost_last_flight_of_the_server_is_repeated() {
     let mut ends = Ends::new();
     let hello = ends.hello_with_cookie();
     ends.server.handle_datagram(ends.now, ends.address, &hello);
-    for datagram in ends.from_server() {
+    for datagram in ends.sent_by_server() {
         ends.client.handle_datagram(ends.now, server_address(), &datagram);
     }
-    for datagram in ends.from_client() {
+    for datagram in ends.sent_by_client() {
         ends.server.handle_datagram(ends.now, ends.address, &datagram);
     }
-    assert!(!ends.from_server().is_empty() && ends.server.sessions() == 1, "this flight is lost");
+    assert!(!ends.sent_by_server().is_empty() && ends.server.sessions() == 1, "this flight is lost");
     assert!(!ends.client.is_connected());
     ends.pass(Duration::from_secs(2));
     ends.exchange();

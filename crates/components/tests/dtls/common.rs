@@ -87,7 +87,7 @@ impl Ends {
     /// Exchanges datagrams until no end has any more.
     pub(crate) fn exchange(&mut self) {
         loop {
-            let (up, down) = (self.from_client(), self.from_server());
+            let (up, down) = (self.sent_by_client(), self.sent_by_server());
             if up.is_empty() && down.is_empty() {
                 return;
             }
@@ -103,11 +103,11 @@ impl Ends {
     /// Exchanges the messages until the client sends a `ClientHello` with a cookie. Returns it; it is not delivered.
     pub(crate) fn hello_with_cookie(&mut self) -> Bytes {
         self.client.reconnect(self.now);
-        let hello = self.from_client().remove(0);
+        let hello = self.sent_by_client().remove(0);
         self.server.handle_datagram(self.now, self.address, &hello);
-        let cookie = self.from_server().remove(0);
+        let cookie = self.sent_by_server().remove(0);
         self.client.handle_datagram(self.now, server_address(), &cookie);
-        self.from_client().remove(0)
+        self.sent_by_client().remove(0)
     }
 
     pub(crate) fn pass(&mut self, duration: Duration) {
@@ -117,12 +117,12 @@ impl Ends {
     }
 
     /// Returns the datagrams that the client sends.
-    pub(crate) fn from_client(&mut self) -> Vec<Bytes> {
+    pub(crate) fn sent_by_client(&mut self) -> Vec<Bytes> {
         std::iter::from_fn(|| self.client.poll_transmit()).map(|(_, datagram)| datagram).collect()
     }
 
     /// Returns the datagrams that the server sends to the client's address. Others are lost.
-    pub(crate) fn from_server(&mut self) -> Vec<Bytes> {
+    pub(crate) fn sent_by_server(&mut self) -> Vec<Bytes> {
         let sent = std::iter::from_fn(|| self.server.poll_transmit());
         sent.filter(|(to, _)| *to == self.address).map(|(_, datagram)| datagram).collect()
     }

@@ -53,14 +53,14 @@ fn a_source_that_starts_many_handshakes_displaces_only_its_own() {
     let mut ends = Ends::of(small_server(PskKeys::single(IDENTITY, KEY).unwrap()), new_client());
     let hello = ends.hello_with_cookie();
     ends.server.handle_datagram(ends.now, ends.address, &hello);
-    ends.from_server();
+    ends.sent_by_server();
     // A host with many ports starts handshakes and never continues.
     for number in 0..150 {
         let mut attacker = Ends::of(std::mem::replace(&mut ends.server, new_server()), new_client());
         attacker.address = host(7, number);
         let hello = attacker.hello_with_cookie();
         attacker.server.handle_datagram(attacker.now, attacker.address, &hello);
-        attacker.from_server();
+        attacker.sent_by_server();
         ends.server = attacker.server;
     }
     assert_eq!(ends.server.counters().ended(EndReason::Limit), 150 + 1 - 8);
@@ -105,11 +105,11 @@ fn an_unfinished_handshake_ends() {
     let mut ends = Ends::new();
     let hello = ends.hello_with_cookie();
     ends.server.handle_datagram(ends.now, ends.address, &hello);
-    let mut datagrams = ends.from_server().len();
+    let mut datagrams = ends.sent_by_server().len();
     for _ in 0..100 {
         ends.now = ends.now.plus(Duration::from_secs(1));
         ends.server.handle_timeout(ends.now);
-        datagrams += ends.from_server().len();
+        datagrams += ends.sent_by_server().len();
     }
     assert_eq!(ends.server.counters().ended(EndReason::HandshakeTimeout), 1);
     assert!((5..=8).contains(&datagrams), "{datagrams}");

@@ -1,6 +1,6 @@
 //! The server: sessions with many clients, as a state machine without sockets.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,8 @@ pub struct Server {
     deadlines: BTreeSet<(Mono, SocketAddr)>,
     sessions: usize,
     sessions_max: usize,
-    handshakes: usize,
+    /// The peers with a handshake under way.
+    handshakes: HashSet<SocketAddr>,
     handshakes_max: usize,
     idle_timeout: Duration,
     transmits: VecDeque<(SocketAddr, Bytes)>,
@@ -116,7 +117,7 @@ impl Server {
             deadlines: BTreeSet::new(),
             sessions: 0,
             sessions_max: config.connections_max.max(1),
-            handshakes: 0,
+            handshakes: HashSet::new(),
             handshakes_max: config.handshakes_max.max(1),
             idle_timeout: config.idle_timeout,
             transmits: VecDeque::new(),
@@ -227,7 +228,7 @@ impl Server {
         match Session::accept(&mut self.engine, now, hello, record, cookie, &mut self.output) {
             Ok(session) => {
                 self.peers.entry(from).or_default().handshake = Some(session);
-                self.handshakes += 1;
+                self.handshakes.insert(from);
                 self.settle(now, from, Slot::Handshake);
             }
             Err(reason) => self.report_end(from, None, reason),
@@ -287,7 +288,7 @@ impl Server {
         let Some(session) = peer.handshake.take() else { return };
         let identity = session.identity().cloned().unwrap_or_default();
         let earlier = peer.current.replace(session);
-        self.handshakes -= 1;
+        self.handshakes.remove(&from);
         self.counters.sessions += 1;
         match earlier {
             Some(earlier) if earlier.identity() == Some(&identity) => {
@@ -321,11 +322,13 @@ impl Server {
 
     /// Ends the oldest handshake of the source with the most handshakes, if another one would be too many.
     fn make_room_for_handshake(&mut self) {
-        if self.handshakes < self.handshakes_max {
+        if self.handshakes.len() < self.handshakes_max {
             return;
         }
-        let handshakes = self.peers.iter().filter_map(|(address, peer)| Some((*address, peer.handshake.as_ref()?)));
-        let rows = handshakes.map(|(address, session)| (source(address.ip()), session.since, address));
+        let rows = self.handshakes.iter().filter_map(|address| {
+            let session = self.peers.get(address)?.handshake.as_ref()?;
+            Some((source(address.ip()), session.since, *address))
+        });
         if let Some(victim) = oldest_of_largest_group(rows) {
             self.end(victim, Slot::Handshake, EndReason::Limit);
         }
@@ -373,7 +376,9 @@ impl Server {
         let Some(session) = self.peers.get_mut(&address).and_then(|peer| peer.slot(slot).take()) else { return };
         match slot {
             Slot::Current => self.sessions -= 1,
-            Slot::Handshake => self.handshakes -= 1,
+            Slot::Handshake => {
+                self.handshakes.remove(&address);
+            }
         }
         // RFC 4279, 2: the same alert for both, so that a client cannot find identities by trying.
         if matches!(reason, EndReason::WrongKey | EndReason::UnknownIdentity) && slot == Slot::Handshake {
