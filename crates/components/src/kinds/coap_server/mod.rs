@@ -62,10 +62,10 @@ pub struct Settings {
     /// is, to find observers that have disappeared. Default: `true`.
     #[serde(default = "default_confirm")]
     pub confirm_notifications: bool,
-    /// Check of a client's address before a response of more than 136 octets and more than three times the size of the request, so that
-    /// requests with forged addresses do not amplify an attack. Default: `off` on a loopback address and with DTLS, which checks addresses itself, otherwise `echo`.
+    /// Check of a client's address before large responses, so that requests with forged addresses do not amplify an attack. Not used with
+    /// DTLS, which checks addresses itself.
     #[serde(default)]
-    pub address_check: Option<AddressCheckSetting>,
+    pub address_check: AddressCheckSetting,
     /// Limits.
     #[serde(default)]
     pub limits: LimitSettings,
@@ -88,24 +88,20 @@ const fn default_receive_buffer() -> usize {
 }
 
 /// Check of a client's address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressCheckSetting {
-    /// The first such GET is answered 4.01 with an Echo option, which the client sends back (RFC 9175, 2.3). libcoap does so by itself, aiocoap 0.4
-    /// does not.
+    /// An address that has not answered yet gets three times the octets that it has sent and 4096 more, then responses in small blocks. Each
+    /// client works; the first long payload takes more messages.
+    #[default]
+    SmallBlocks,
+    /// The first GET with a long response is answered 4.01 with an Echo option, which the client sends back (RFC 9175, 2.3). libcoap does so
+    /// by itself, aiocoap 0.4 does not.
     Echo,
     /// A ping is sent first, which every client answers. libcoap 4.3.1 then receives no payloads in blocks.
     Ping,
     /// No check. For a network whose addresses cannot be forged.
     Off,
-}
-
-impl Settings {
-    /// Returns the check of addresses.
-    fn address_check(&self) -> AddressCheckSetting {
-        let is_safe = self.listen.ip().is_loopback() || self.dtls.is_some();
-        self.address_check.unwrap_or(if is_safe { AddressCheckSetting::Off } else { AddressCheckSetting::Echo })
-    }
 }
 
 /// Limits of a server. A peer is an address of a client.

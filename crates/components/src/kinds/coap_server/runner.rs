@@ -290,7 +290,9 @@ fn machine(settings: &Settings) -> viaduct_coap::Settings {
         retransmission: settings.timers.coap(),
         q_block: true,
         notifications: Notifications { confirmable: settings.confirm_notifications, ..Notifications::default() },
-        address_check: match settings.address_check() {
+        address_check: match settings.address_check {
+            _ if settings.dtls.is_some() => AddressCheck::Off,
+            AddressCheckSetting::SmallBlocks => AddressCheck::SmallBlocks,
             AddressCheckSetting::Echo => AddressCheck::Echo,
             AddressCheckSetting::Ping => AddressCheck::Ping,
             AddressCheckSetting::Off => AddressCheck::Off,

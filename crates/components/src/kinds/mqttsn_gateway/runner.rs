@@ -195,6 +195,7 @@ fn machine(settings: &Settings) -> GatewaySettings {
         advertise: settings.discovery.as_ref().map(|discovery| Duration::from_secs(discovery.advertise_s.into())),
         retransmission: settings.timers.mqttsn(),
         without_connection: settings.qos_minus_one,
+        storage: settings.folder.is_some(),
         clients_max: limits.clients_max,
         clients_per_address_max: limits.clients_max,
         topics_per_client_max: limits.topics_max,
