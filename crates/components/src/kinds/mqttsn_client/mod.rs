@@ -74,7 +74,7 @@ pub struct Settings {
     /// Routes from MQTT topics to topics of the bus, as for `mqtt_bridge`; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRouteSettings>,
-    /// Retransmissions.
+    /// Retransmissions. With `adaptive`, the client also waits only 10 s after an answer with congestion.
     #[serde(default)]
     pub timers: Timers,
     /// Messages that wait for the gateway, 1 to 10000. The samples behind them wait on the bus. Default: 16.

@@ -23,6 +23,7 @@ use crate::mqtt::route::{Inputs, Taken};
 use crate::mqttsn::{self, Group, message, qos};
 use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
+use crate::retransmission::Timers;
 
 /// Size of the kernel's receive buffer in bytes.
 const RECEIVE_BUFFER_OCTETS: usize = 1 << 20;
@@ -30,6 +31,8 @@ const RECEIVE_BUFFER_OCTETS: usize = 1 << 20;
 const MESSAGE_OCTETS_MAX: usize = 65_507;
 /// Longest client identifier that every gateway accepts, in octets.
 const CLIENT_ID_OCTETS: usize = 23;
+/// Wait after the gateway has refused something because of congestion. The specification has five minutes.
+const ADAPTIVE_CONGESTION_WAIT: Duration = Duration::from_secs(10);
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum time for the last messages when the node stops. The node as a whole has two seconds.
@@ -316,6 +319,10 @@ fn machine<C: Component>(settings: &Settings, context: &Context<C>) -> ClientSet
             message(&will.topic, will.payload.clone().into_bytes().into(), QoS::from(will.qos), will.retain)
         }),
         retransmission: settings.timers.mqttsn(),
+        congestion_wait: match settings.timers {
+            Timers::Standard => ClientSettings::default().congestion_wait,
+            Timers::Adaptive => ADAPTIVE_CONGESTION_WAIT,
+        },
         predefined: settings.predefined.iter().map(|one| (one.id, one.topic.as_str().into())).collect(),
         // Announcements and the samples that remain at the stop come on top.
         queue_max: settings.queue.saturating_mul(2) + 1024,

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 use viaduct_bus::{Gauge, clock};
 use viaduct_mqtt::address::BrokerAddress;
 use viaduct_mqtt::packet::publish::PublishPacket;
@@ -23,6 +23,9 @@ use crate::mqttsn::{self, Group, message, qos};
 use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
 
+/// Longest time after the start for which clients wait for the broker. Afterwards they are told to come back later, and a client of the
+/// specification does so after five minutes.
+const OPEN_DELAY_MAX: Duration = Duration::from_secs(5);
 /// Events of the broker that are handled in a row before datagrams are received.
 const BATCH: usize = 64;
 /// Interval at which counters are updated.
@@ -101,14 +104,17 @@ impl Runner {
     pub(super) async fn run(mut self) -> io::Result<()> {
         let mut payloads = Vec::new();
         // Events of the restored sessions, and the state of the broker.
-        self.broker.update(&mut self.gateway);
+        self.gateway.set_available(self.broker.is_available());
         self.settle().await;
+        let opens = Instant::now() + OPEN_DELAY_MAX;
         loop {
+            let is_open = self.broker.is_available() || Instant::now() >= opens;
             self.timer.set(earlier(self.gateway.poll_timeout(), self.port.poll_timeout()))?;
             tokio::select! {
                 biased;
                 () = self.stop.asked() => break,
-                arrived = self.port.receive(&mut payloads) => arrived?,
+                arrived = self.port.receive(&mut payloads), if is_open => arrived?,
+                () = tokio::time::sleep_until(opens), if !is_open => {}
                 arrived = mqttsn::receive(self.discovery.as_mut()) => payloads.extend(arrived?),
                 arrived = self.broker.next() => self.take(arrived).await,
                 expired = self.timer.expired() => {
@@ -279,12 +285,12 @@ impl Broker {
         }
     }
 
-    /// Tells the gateway whether the broker is there.
-    fn update(&self, gateway: &mut Gateway) {
-        gateway.set_available(match self {
+    /// Returns `true` if messages can be passed on.
+    fn is_available(&self) -> bool {
+        match self {
             Self::External(external) => external.is_available(),
             Self::Embedded(embedded) => embedded.is_connected(),
-        });
+        }
     }
 
     /// Handles an event of the gateway.
