@@ -65,7 +65,7 @@ struct CellArguments {
     /// Frames of each camera in each cell (`drive`), 1 to 100000 [default: 80; with `--full`, 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     frames: Option<u32>,
-    /// Messages of each cell (`bridge`), 1 to 100000 [default: 25; with `--full`, 600].
+    /// Messages of each cell (`bridge`, `constrained`), 1 to 100000 [default: 25, and 10000 for `constrained`; with `--full`, 600 and 10000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     messages: Option<u32>,
 }
@@ -205,11 +205,17 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     if matches!(bench, Bench::Constrained) && rivals.resume.is_some() {
         bail!("`--resume` is for `bench bus`, `bench drive` and `bench bridge`");
     }
-    if matches!(bench, Bench::Its | Bench::Bus | Bench::Constrained) && cells.is_used() {
+    let CellArguments { link, cameras, rival, frames, .. } = cells;
+    if matches!(bench, Bench::Constrained)
+        && (link.is_some() || cameras.is_some() || rival.is_some() || frames.is_some())
+    {
+        bail!("`--link`, `--cameras`, `--rival` and `--frames` are for `bench drive` and `bench bridge`");
+    }
+    if matches!(bench, Bench::Its | Bench::Bus) && cells.is_used() {
         bail!("`--link`, `--cameras`, `--rival`, `--frames` and `--messages` are for `bench drive` and `bench bridge`");
     }
     if matches!(bench, Bench::Drive) && cells.messages.is_some() {
-        bail!("`--messages` is for `bench bridge`");
+        bail!("`--messages` is for `bench bridge` and `bench constrained`");
     }
     if matches!(bench, Bench::Bridge) && (cells.cameras.is_some() || cells.frames.is_some()) {
         bail!("`--cameras` and `--frames` are for `bench drive`");
@@ -224,7 +230,8 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Bridge => bridge::run(&arguments.bridge_options()?)?,
         Bench::Constrained => {
             let options = if arguments.full { constrained::Options::full() } else { constrained::Options::default() };
-            constrained::run(&constrained::Options { rivals: Some(arguments.rivals_folder()), ..options })?
+            let messages = cells.messages.map_or(options.messages, |messages| messages as usize);
+            constrained::run(&constrained::Options { messages, rivals: Some(arguments.rivals_folder()), ..options })?
         }
     })
 }

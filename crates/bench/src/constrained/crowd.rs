@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Octets of a payload.
 pub(super) const OCTETS: usize = 20;
 /// Longest wait for one answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Connects clients and lets each send ten messages of QoS 1 per second for a time. Calls `begin` when all are connected.
 pub(super) fn run(

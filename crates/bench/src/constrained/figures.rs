@@ -221,7 +221,7 @@ fn loss(results: &Results) -> Section {
         1,
         rows.collect(),
         "Twenty clients at a time over an emulated link between two network namespaces; each sends one message after the other. Retransmissions of \
-         the client and octets of UDP payload in both directions are per message. Bursts have 4 packets on average. A cell with fixed waits ends after 12 s, \
+         the client and octets of UDP payload in both directions are per message. Bursts have 4 packets on average. A cell with fixed waits ends after 8 s, \
          so few of its longest delays are in it.",
     )
 }

@@ -29,9 +29,9 @@ const BURST_PACKETS: f64 = 4.0;
 /// Clients at a time. Each sends its messages one after the other.
 const CLIENTS: usize = 20;
 /// Longest time of a cell.
-const TIME_MAX: Duration = Duration::from_secs(40);
+const TIME_MAX: Duration = Duration::from_secs(20);
 /// Longest time of a cell whose clients wait for seconds.
-const SLOW_TIME_MAX: Duration = Duration::from_secs(12);
+const SLOW_TIME_MAX: Duration = Duration::from_secs(8);
 
 /// A link of the cells.
 #[derive(Clone, Copy)]
