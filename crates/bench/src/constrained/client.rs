@@ -210,6 +210,7 @@ impl SnSender {
             }
             let now = clock::mono();
             let wait = self.client.poll_timeout().map_or(ANSWER_TIME_MAX, |at| at.since(now));
+            let wait = wait.min(ANSWER_TIME_MAX.saturating_sub(start.elapsed()));
             match self.socket.receive(wait)? {
                 Some(datagram) => self.client.handle_datagram(clock::mono(), self.gateway, &datagram),
                 None => self.client.handle_timeout(clock::mono()),

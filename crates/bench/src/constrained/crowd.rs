@@ -70,6 +70,7 @@ impl Member {
         let settings = ClientSettings {
             client_id: format!("robot-{number}"),
             retransmission: Profile::ADAPTIVE,
+            congestion_wait: Duration::from_secs(1),
             ..ClientSettings::default()
         };
         let client = Client::new(settings, number as u64).map_err(BenchError::part("cannot configure a client"))?;
@@ -125,6 +126,7 @@ impl Member {
                 return Ok(None);
             }
             let wait = self.client.poll_timeout().map_or(ANSWER_TIME_MAX, |at| at.since(clock::mono()));
+            let wait = wait.min(ANSWER_TIME_MAX.saturating_sub(start.elapsed()));
             match tokio::time::timeout(wait, self.socket.recv(&mut self.buffer)).await {
                 Ok(Ok(length)) => {
                     let datagram = Bytes::copy_from_slice(self.buffer.get(..length).unwrap_or_default());

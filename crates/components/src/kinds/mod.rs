@@ -38,12 +38,12 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<coap_client::CoapClient>(
         "coap_client",
         "Sends topics of the bus to the resources of a CoAP server, and observes its resources, which become topics.",
-        "{ server: \"127.0.0.1:5683\", routes: [ { from: robot/battery, to: battery } ] }",
+        "{ server: \"127.0.0.1:5683\", observe: [ { from: command, to: robot/command, type: { protobuf: viaduct.robot.RobotCommand } } ] }",
     ),
     Kind::of::<coap_server::CoapServer>(
         "coap_server",
         "Topics of the bus as CoAP resources: clients read, observe and write them.",
-        "{ listen: \"127.0.0.1:0\", resources: [ { path: battery, from: robot/battery } ] }",
+        "{ listen: \"127.0.0.1:0\", resources: [ { path: command, to: robot/command, type: { protobuf: viaduct.robot.RobotCommand } } ] }",
     ),
     Kind::of::<detector::Detector>(
         "detector",
@@ -89,7 +89,7 @@ pub static KINDS: &[Kind] = &[
     Kind::of::<mqttsn_client::MqttsnClient>(
         "mqttsn_client",
         "A client of an MQTT-SN 1.2 gateway: publishes topics of the bus, and its subscriptions become topics of the bus.",
-        "{ gateway: \"127.0.0.1:1884\", routes: [ { from: robot/battery } ] }",
+        "{ gateway: \"127.0.0.1:1884\", inbound: [ { from: robot/command, to: robot/command, type: { protobuf: viaduct.robot.RobotCommand } } ] }",
     ),
     Kind::of::<mqttsn_forwarder::MqttsnForwarder>(
         "mqttsn_forwarder",

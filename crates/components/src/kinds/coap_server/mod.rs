@@ -66,7 +66,7 @@ pub struct Settings {
     /// DTLS, which checks addresses itself.
     #[serde(default)]
     pub address_check: AddressCheckSetting,
-    /// Limits.
+    /// Limits of the server.
     #[serde(default)]
     pub limits: LimitSettings,
     /// Size of the kernel's receive buffer in bytes, 4096 to 268435456. Default: 1048576.

@@ -204,6 +204,8 @@ fn machine(settings: &Settings) -> GatewaySettings {
         storage: settings.folder.is_some(),
         clients_max: limits.clients_max,
         clients_per_address_max: limits.clients_max,
+        // All clients may come back at the same time.
+        connecting_max: limits.clients_max,
         topics_per_client_max: limits.topics_max,
         subscriptions_per_client_max: limits.subscriptions_max,
         datagram_octets_max: limits.datagram_octets_max,

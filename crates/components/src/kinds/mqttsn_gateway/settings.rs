@@ -69,7 +69,7 @@ pub struct Settings {
     /// Default: none, sessions are lost with the process; clients then connect again.
     #[serde(default)]
     pub folder: Option<PathBuf>,
-    /// Limits.
+    /// Limits of the gateway.
     #[serde(default)]
     pub limits: LimitSettings,
     /// Limits of the outbox of each connection to an external broker.
