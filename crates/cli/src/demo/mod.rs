@@ -9,6 +9,7 @@ mod config;
 mod drive;
 mod lidar;
 mod live;
+mod robots;
 mod screen;
 mod snapshot;
 
@@ -74,12 +75,15 @@ enum Other {
     Drive(drive::Arguments),
     /// Run a simulated vehicle whose lidar is processed in the cloud, over an emulated link, on this machine.
     Lidar(lidar::Arguments),
+    /// Run two small robots, one with MQTT-SN and one with CoAP, whose links lose packets, on this machine.
+    Robots(robots::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match &arguments.other {
         Some(Other::Drive(arguments)) => return drive::run(arguments),
         Some(Other::Lidar(arguments)) => return lidar::run(arguments),
+        Some(Other::Robots(arguments)) => return robots::run(arguments),
         None => {}
     }
     let files = config::files(arguments);
