@@ -17,6 +17,8 @@ const START_TIME_MAX: Duration = Duration::from_secs(20);
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 /// Places of programs that are not in the path of every user.
 const PLACES: &str = ":/usr/sbin:/usr/local/sbin";
+/// Ports that are tried until one is free.
+const PORTS_TRIED: usize = 100;
 /// Path of the resource that accepts messages.
 pub(super) const PATH: &str = "sink";
 
@@ -49,6 +51,8 @@ impl Place<'_> {
             let port = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port();
             UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map(|_| port)
         };
+        // A port that is free for TCP may be in use for UDP.
+        let find = || (0..PORTS_TRIED).map(|_| find()).find(Result::is_ok).unwrap_or_else(find);
         let found = match self {
             Self::Host => find(),
             Self::Far(tunnel) => tunnel.within(End::B, find).map_err(|error| error.to_string())?,
