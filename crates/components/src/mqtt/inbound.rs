@@ -583,6 +583,7 @@ impl InboundRoute {
             meta: Meta::from_origin(now.tai),
             correlation,
             properties: Vec::new(),
+            key: None,
             permit: Permit::default(),
             receipt: Receipt::default(),
         })

@@ -41,6 +41,9 @@ pub(crate) struct Message {
     pub(crate) correlation: Bytes,
     /// User properties in addition to the hop metadata.
     pub(crate) properties: Vec<Property>,
+    /// Identity, which a message has again if it is accepted twice. The outbox then publishes it once, also if the process ends in
+    /// between. `None`: each message is another one.
+    pub(crate) key: Option<Arc<str>>,
     #[expect(dead_code, reason = "it counts while the message exists")]
     pub(crate) permit: Permit,
     /// Reports whether the message was published.
@@ -76,6 +79,7 @@ impl Message {
             meta,
             correlation: Bytes::new(),
             properties: Vec::new(),
+            key: None,
             permit: Permit::default(),
             receipt: Receipt::default(),
         }

@@ -10,13 +10,28 @@ pub(crate) struct Receipt(Option<Arc<Report>>);
 
 struct Report {
     is_published: AtomicBool,
+    is_cancelled: AtomicBool,
     report: Option<Box<dyn FnOnce(bool) + Send + Sync>>,
 }
 
 impl Receipt {
     /// Returns a receipt. `report` gets `true` if the message was published, and `false` if it was dropped.
     pub(crate) fn new(report: impl FnOnce(bool) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(Report { is_published: AtomicBool::new(false), report: Some(Box::new(report)) })))
+        let report: Option<Box<dyn FnOnce(bool) + Send + Sync>> = Some(Box::new(report));
+        let (is_published, is_cancelled) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self(Some(Arc::new(Report { is_published, is_cancelled, report })))
+    }
+
+    /// Returns `true` if nothing is reported.
+    pub(crate) const fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Reports nothing: another receipt reports the outcome.
+    pub(crate) fn cancel(&self) {
+        if let Some(report) = &self.0 {
+            report.is_cancelled.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Notes that the message was published.
@@ -29,7 +44,7 @@ impl Receipt {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        if let Some(report) = self.report.take() {
+        if let Some(report) = self.report.take().filter(|_| !*self.is_cancelled.get_mut()) {
             report(*self.is_published.get_mut());
         }
     }

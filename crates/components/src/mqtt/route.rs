@@ -608,6 +608,7 @@ impl Inputs {
             meta: Meta::from_origin(now.tai),
             correlation: Bytes::new(),
             properties: Vec::new(),
+            key: None,
             permit: Permit::default(),
             receipt: Receipt::default(),
         })
@@ -634,6 +635,7 @@ impl Inputs {
                 meta,
                 correlation,
                 properties: Vec::new(),
+                key: None,
                 permit,
                 receipt: Receipt::default(),
             });
@@ -648,6 +650,7 @@ impl Inputs {
             meta,
             correlation: Bytes::new(),
             properties,
+            key: None,
             permit,
             receipt: Receipt::default(),
         })

@@ -105,7 +105,7 @@ impl Gateway {
         }
         for (slot, qos) in receivers {
             let delivery = (qos != Qos::AtMostOnce).then_some(delivery);
-            self.enqueue(now, slot, Message { qos, ..message.clone() }, delivery);
+            self.enqueue(now, slot, Message { qos, ..message.clone() }, delivery, message.qos == Qos::ExactlyOnce);
         }
     }
 

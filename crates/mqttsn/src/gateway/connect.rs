@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use viaduct_units::Mono;
 
 use super::{
-    Acknowledge, ClientHandle, ClientStatus, DeliveryOutcome, DropReason, Gateway, GatewayEvent, Mode, Refusal,
+    ClientHandle, ClientStatus, DeliveryOutcome, DropReason, Gateway, GatewayEvent, Mode, Refusal,
     session::{Recent, State},
     topics::TopicTable,
 };
@@ -46,18 +46,25 @@ impl Gateway {
     /// Decides about a new session. If all sessions are in use, the oldest one whose client never sent a second datagram
     /// makes way: its address may be forged.
     fn admit(&mut self, now: Mono, peer: &Peer) -> Result<(), Refusal> {
-        if self.sessions.of_address(peer.address.ip()) >= self.settings.clients_per_address_max {
-            return Err(Refusal::ClientsOfAddress);
+        let address = peer.address.ip();
+        let reason = if self.sessions.of_address(address) >= self.settings.clients_per_address_max {
+            Refusal::ClientsOfAddress
+        } else if self.sessions.connecting() >= self.settings.connecting_max {
+            Refusal::Connecting
+        } else if self.sessions.len() >= self.settings.clients_max {
+            Refusal::Clients
+        } else {
+            return Ok(());
+        };
+        let limit = Mono(now.since(Mono(UNCONFIRMED_MIN)));
+        let slot = self.sessions.oldest_unconfirmed(limit).ok_or(reason)?;
+        let of_address = self.sessions.get(slot).is_some_and(|session| session.peer.address.ip() == address);
+        if reason == Refusal::ClientsOfAddress && !of_address {
+            return Err(reason);
         }
-        let connecting = self.sessions.connecting() >= self.settings.connecting_max;
-        if connecting || self.sessions.len() >= self.settings.clients_max {
-            let reason = if connecting { Refusal::Connecting } else { Refusal::Clients };
-            let limit = Mono(now.since(Mono(UNCONFIRMED_MIN)));
-            let slot = self.sessions.oldest_unconfirmed(limit).ok_or(reason)?;
-            self.out.counters.evicted += 1;
-            self.close_broker_side(slot, false);
-            self.remove_session(slot, ClientStatus::Lost);
-        }
+        self.out.counters.evicted += 1;
+        self.close_broker_side(slot, false);
+        self.remove_session(slot, ClientStatus::Lost);
         Ok(())
     }
 
@@ -286,16 +293,12 @@ impl Gateway {
 
     /// Keeps the messages that the gateway is responsible for, at the end of a connection.
     ///
-    /// The broker keeps the others, because they were not acknowledged.
+    /// The broker keeps the others, because they were not acknowledged. A message with QoS 2 is stored in any case: the client may have it.
     fn keep_stored_messages(&mut self, slot: u32) {
         if self.settings.mode == Mode::Aggregating {
             return self.store_queue(slot);
         }
-        if self.settings.acknowledge == Acknowledge::AfterStorage {
-            self.retain_queue(slot, |outgoing| outgoing.recorded, DropReason::Disconnected);
-        } else {
-            self.drop_queue(slot, DropReason::Disconnected);
-        }
+        self.retain_queue(slot, |outgoing| outgoing.recorded, DropReason::Disconnected);
     }
 
     /// Reports the result of a message with QoS 1 or 2 to the broker side.

@@ -28,13 +28,17 @@ impl Gateway {
     pub fn deliver(&mut self, now: Mono, client: ClientHandle, message: Message, delivery: u64) {
         let delivery = (message.qos != Qos::AtMostOnce).then_some(delivery);
         match self.sessions.by_handle(client) {
-            Some(_) => self.enqueue(now, client.slot, message, delivery),
+            Some(_) => {
+                let once = message.qos == Qos::ExactlyOnce;
+                self.enqueue(now, client.slot, message, delivery, once);
+            }
             None => self.drop_message(delivery, DropReason::SessionEnded),
         }
     }
 
-    /// Adds a message to the queue of a client, and sends it if the client is reachable.
-    pub(super) fn enqueue(&mut self, now: Mono, slot: u32, message: Message, delivery: Option<u64>) {
+    /// Adds a message to the queue of a client, and sends it if the client is reachable. With `once`, the broker sends the message
+    /// with QoS 2: it is stored, so that a restored gateway knows that the client may have it.
+    pub(super) fn enqueue(&mut self, now: Mono, slot: u32, message: Message, delivery: Option<u64>, once: bool) {
         self.out.counters.deliveries += 1;
         if let Err(reason) = self.make_room(slot, &message) {
             return self.drop_message(delivery, reason);
@@ -61,8 +65,8 @@ impl Gateway {
         session.queue_octets += weight;
         self.buffered_octets += weight;
         self.out.counters.buffered += u64::from(!reachable);
-        if stored {
-            self.record_outgoing(slot, number);
+        if stored || has_qos && once {
+            self.record_outgoing(slot, number, stored);
         }
         self.pump(now, slot);
         self.reschedule(slot);
@@ -247,7 +251,7 @@ impl Gateway {
             retry.answered(now, &mut session.round_trip);
         }
         if recorded {
-            self.record_outgoing(slot, number);
+            self.record_outgoing(slot, number, false);
         }
         self.settle(delivery, DeliveryOutcome::Acknowledged);
         self.pump(now, slot);
@@ -382,13 +386,14 @@ impl Gateway {
     /// that is disconnected.
     pub(super) fn store_queue(&mut self, slot: u32) {
         let Some(session) = self.sessions.get(slot) else { return };
-        let unrecorded = |outgoing: &&Outgoing| !outgoing.recorded && outgoing.message_id != 0;
-        let numbers: Vec<u32> = session.queue.iter().filter(unrecorded).map(|outgoing| outgoing.number).collect();
+        let unsettled =
+            |outgoing: &&Outgoing| outgoing.message_id != 0 && (!outgoing.recorded || outgoing.delivery.is_some());
+        let numbers: Vec<u32> = session.queue.iter().filter(unsettled).map(|outgoing| outgoing.number).collect();
         if session.state == State::Disconnected {
             self.retain_queue(slot, |outgoing| outgoing.message_id != 0, DropReason::Disconnected);
         }
         for number in numbers {
-            self.record_outgoing(slot, number);
+            self.record_outgoing(slot, number, true);
         }
     }
 }

@@ -32,6 +32,13 @@ impl Token {
     pub const fn client(self) -> ClientHandle {
         self.client
     }
+
+    /// Returns the number of the request. A message keeps it if the gateway is restored, so that with the client id it identifies the
+    /// message until it is settled.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.number
+    }
 }
 
 /// An output of the gateway to the broker side, in the order in which it must be processed.

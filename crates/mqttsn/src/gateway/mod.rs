@@ -47,7 +47,7 @@ mod topics;
 mod upward;
 mod will;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 pub use counters::{DropReason, GatewayCounters, Refusal};
@@ -143,6 +143,19 @@ impl Gateway {
     /// Returns the clients in no particular order, for inspection.
     pub fn clients(&self) -> impl Iterator<Item = ClientInfo<'_>> {
         self.sessions.iter().map(ClientInfo::new)
+    }
+
+    /// Returns the client id of a client, or `None` if its session has ended.
+    #[must_use]
+    pub fn client_id(&self, client: ClientHandle) -> Option<&Arc<str>> {
+        let session = self.sessions.get(client.slot).filter(|session| session.handle == client);
+        session.map(|session| &session.client_id)
+    }
+
+    /// Returns `true` if [`Self::poll_event`] has nothing.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.out.events.is_empty()
     }
 
     /// Returns the next datagram to send.

@@ -285,16 +285,16 @@ impl Gateway {
         }
     }
 
-    /// Stores a message to the client. [`Gateway::persisted`] follows if the message is not settled.
-    pub(super) fn record_outgoing(&mut self, slot: u32, number: u32) {
+    /// Stores a message to the client. `settle`: [`Gateway::persisted`] follows if the message is not settled.
+    pub(super) fn record_outgoing(&mut self, slot: u32, number: u32, settle: bool) {
         let Some(session) = self.sessions.get_mut(slot) else { return };
         let Some(outgoing) = session.queue.iter_mut().find(|outgoing| outgoing.number == number) else { return };
         outgoing.recorded = true;
-        let (content, unsettled) = (outgoing.content(), outgoing.delivery.is_some());
+        let (content, unsettled) = (outgoing.content(), settle && outgoing.delivery.is_some());
         let token = session.token(number);
         if self.settings.storage {
             self.record(slot, content, unsettled.then_some(number));
-        } else {
+        } else if unsettled {
             self.persisted(token);
         }
     }

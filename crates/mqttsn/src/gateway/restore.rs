@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, hash::BuildHasher, sync::Arc, time::Duration};
 use viaduct_units::Mono;
 
 use super::{
-    DropReason, Gateway, GatewaySettings, Mode, RecordError,
+    Acknowledge, DropReason, Gateway, GatewaySettings, Mode, RecordError,
     record::{Content, Record, SessionRecord, StoredState},
     session::{Inbound, Outgoing, Session, State, Subscription},
     topics::TopicTable,
@@ -189,10 +189,11 @@ impl Gateway {
         self.reschedule(slot);
     }
 
-    /// Restores messages of a client. They count as acknowledged: if the acknowledgement was lost, the client sends the
-    /// message again and receives another one.
+    /// Restores messages of a client. Except those that wait for the broker, they count as acknowledged: if the acknowledgement was
+    /// lost, the client sends the message again and receives another one.
     fn restore_inbound(&mut self, now: Mono, slot: u32, inbound: BTreeMap<u32, StoredInbound>) -> usize {
         let Some(session) = self.sessions.get_mut(slot) else { return 0 };
+        let after_broker = self.settings.acknowledge == Acknowledge::AfterBroker;
         for (number, StoredInbound { message_id, topic, qos, message }) in inbound {
             let payload = message.as_ref().map_or(&[][..], |message| &message.payload);
             let fingerprint = self.hasher.hash_one((topic, payload));
@@ -207,7 +208,7 @@ impl Gateway {
                 since: now,
                 qos,
                 fingerprint,
-                acknowledged: true,
+                acknowledged: !(after_broker && message.is_some()),
                 message,
                 released,
                 recorded: true,

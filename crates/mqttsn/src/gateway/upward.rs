@@ -104,8 +104,11 @@ impl Gateway {
             released: message.qos == Qos::AtLeastOnce,
             recorded: false,
         });
-        if self.settings.acknowledge == Acknowledge::AfterStorage {
-            self.record_inbound(slot, number, true);
+        match (self.settings.acknowledge, message.qos) {
+            (Acknowledge::AfterStorage, _) => self.record_inbound(slot, number, true),
+            // The broker must not receive it twice if the gateway is restored and the client sends it again.
+            (Acknowledge::AfterBroker, Qos::ExactlyOnce) => self.record_inbound(slot, number, false),
+            (Acknowledge::AfterBroker, _) => (),
         }
         self.out.counters.published += 1;
         self.out.event(GatewayEvent::Publish { client: Some(token.client), message, token: Some(token) });

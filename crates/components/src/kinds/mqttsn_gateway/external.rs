@@ -1,10 +1,12 @@
 //! An external broker: one connection for each client of the gateway, or one for all.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use bytes::Bytes;
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use viaduct_mqtt::QoS;
@@ -13,11 +15,11 @@ use viaduct_mqtt::transport::TlsFiles;
 use viaduct_mqtt::types::WillMessage;
 use viaduct_mqttsn::Message;
 use viaduct_mqttsn::codec::{Qos, ReturnCode};
-use viaduct_mqttsn::gateway::{ClientHandle, Gateway, GatewayEvent};
-use viaduct_node::SettingError;
+use viaduct_mqttsn::gateway::{ClientHandle, Gateway, GatewayEvent, Token};
 use viaduct_units::{Mono, Rng};
 
 use super::embedded::Filters;
+use super::history::{History, digest};
 use super::upstream::{Arrival, COMMANDS_MAX, COMMANDS_RESERVED, Command, Event, EventQueue, Events, Upstream};
 use crate::mqtt::client::{Client, ConnectParams, OutboxSettings, ReconnectSettings, Shared, Version};
 use crate::mqttsn::{message, qos};
@@ -44,8 +46,8 @@ pub(super) struct Options {
     /// Time for which the broker keeps a session that is not clean.
     pub(super) session_expiry: Duration,
     pub(super) is_aggregating: bool,
-    /// `true` if the sessions of the gateway outlive the process.
-    pub(super) is_persistent: bool,
+    /// Folder in which the sessions outlive the process.
+    pub(super) folder: Option<PathBuf>,
 }
 
 /// The connections.
@@ -65,6 +67,14 @@ pub(super) struct External {
     /// Messages that the broker waits for, by the number of their delivery.
     arrivals: HashMap<u64, (u64, Arrival)>,
     last_delivery: u64,
+    /// Messages of QoS 1 and 2 that have arrived last.
+    history: History,
+    /// Messages that the broker has, and of which the gateway has noted that.
+    settled: Vec<(Option<ClientHandle>, Arc<str>)>,
+    /// Connections on which the messages of an earlier process were not published again yet.
+    opened: Vec<u64>,
+    /// Locks of the folders of outboxes.
+    locks: HashMap<PathBuf, Arc<Mutex<()>>>,
     tasks: JoinSet<()>,
 }
 
@@ -72,6 +82,7 @@ pub(super) struct External {
 struct Link {
     /// `None` for the connection for all clients.
     client: Option<ClientHandle>,
+    client_id: Arc<str>,
     commands: mpsc::Sender<Command>,
     task: AbortHandle,
     state: LinkState,
@@ -87,7 +98,7 @@ enum LinkState {
 /// A new connection.
 struct Opening {
     client: Option<ClientHandle>,
-    client_id: String,
+    client_id: Arc<str>,
     session_expiry: Duration,
     will: Option<WillMessage>,
     resumes: bool,
@@ -95,7 +106,13 @@ struct Opening {
 
 impl External {
     /// Creates the connections. Must be called inside the runtime.
-    pub(super) fn new(options: Options, shared: Shared, seed: u64, (events, queue): (Events, EventQueue)) -> Self {
+    pub(super) fn new(
+        options: Options,
+        shared: Shared,
+        seed: u64,
+        (events, queue): (Events, EventQueue),
+        history: History,
+    ) -> Self {
         let is_aggregating = options.is_aggregating;
         let mut external = Self {
             options,
@@ -110,6 +127,10 @@ impl External {
             filters: Filters::default(),
             arrivals: HashMap::new(),
             last_delivery: 0,
+            history,
+            settled: Vec::new(),
+            opened: Vec::new(),
+            locks: HashMap::new(),
             tasks: JoinSet::new(),
         };
         if is_aggregating {
@@ -131,24 +152,25 @@ impl External {
     /// Returns the number of the connection for all clients, which is opened if necessary.
     fn common(&mut self) -> Option<u64> {
         if self.common.is_none() {
-            let Options { session_expiry, is_persistent, client_id, .. } = &self.options;
-            let session_expiry = if *is_persistent { *session_expiry } else { Duration::ZERO };
-            let client_id = client_id.clone();
+            let Options { session_expiry, folder, client_id, .. } = &self.options;
+            let session_expiry = if folder.is_some() { *session_expiry } else { Duration::ZERO };
+            let client_id = client_id.as_str().into();
             let opening = Opening { client: None, client_id, session_expiry, will: None, resumes: true };
-            self.common = self.open(opening).ok();
+            self.common = Some(self.open(opening));
         }
         self.common
     }
 
-    fn open(&mut self, opening: Opening) -> Result<u64, SettingError> {
+    /// Opens a connection. Returns its number.
+    fn open(&mut self, opening: Opening) -> u64 {
         self.last += 1;
         let number = self.last;
         let Opening { client, client_id, session_expiry, will, resumes } = opening;
-        let Options { address, tls, version, credentials, outbox, reconnect, .. } = &self.options;
+        let Options { address, tls, version, credentials, outbox, reconnect, folder, .. } = &self.options;
         let params = ConnectParams {
             address: address.clone(),
             tls: tls.clone(),
-            client_id,
+            client_id: client_id.to_string(),
             version: *version,
             keep_alive: KEEP_ALIVE,
             session_expiry,
@@ -157,20 +179,53 @@ impl External {
             will,
             packet_bytes_max: PACKET_BYTES_MAX,
         };
+        // A session that ends with its connection has nothing to continue.
+        let keeps_session = params.keeps_session;
+        let folder = folder.as_ref().map(|folder| outbox_folder(folder, &client_id));
+        let outbox = OutboxSettings { folder: folder.clone().filter(|_| keeps_session), ..outbox.clone() };
+        let reconnect = *reconnect;
+        let lock = folder.as_ref().map(|folder| self.lock(folder));
         let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
         let upstream = Upstream::new(number, receiver, self.events.clone());
         let shared = self.shared.with_seed(self.random.next_u64());
-        let connection = Client::sharing(shared, params, outbox, *reconnect, upstream)?;
-        let connection = if resumes { connection.resuming() } else { connection };
         let task = self.tasks.spawn(async move {
-            // It cannot fail.
-            _ = connection.run().await;
+            // An earlier connection of the client may still use its outbox.
+            let _guard = match lock {
+                Some(lock) => Some(lock.lock_owned().await),
+                None => None,
+            };
+            if let Some(folder) = folder.as_ref().filter(|_| !keeps_session) {
+                // It does not exist, or an earlier session of the client has left it.
+                _ = std::fs::remove_dir_all(folder);
+            }
+            let failure = upstream.failure();
+            match Client::sharing(shared.clone(), params.clone(), &outbox, reconnect, upstream) {
+                Ok(connection) => {
+                    let connection = if resumes { connection.resuming() } else { connection };
+                    // It cannot fail.
+                    _ = connection.run().await;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the messages of an MQTT-SN client cannot be stored");
+                    failure.report();
+                }
+            }
+            if let Some(folder) = folder.filter(|_| keeps_session) {
+                Client::<Upstream>::remove_empty(&shared, &params, &folder);
+            }
         });
-        self.links.insert(number, Link { client, commands, task, state: LinkState::Opening });
+        self.links.insert(number, Link { client, client_id, commands, task, state: LinkState::Opening });
+        self.opened.push(number);
         if let Some(client) = client {
             self.by_client.insert(client, number);
         }
-        Ok(number)
+        number
+    }
+
+    /// Returns the lock of a folder.
+    fn lock(&mut self, folder: &Path) -> Arc<Mutex<()>> {
+        self.locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        Arc::clone(self.locks.entry(folder.to_owned()).or_default())
     }
 
     /// Handles an event of the gateway.
@@ -180,15 +235,13 @@ impl External {
                 self.close(client, false);
                 let session_expiry = if clean { Duration::ZERO } else { self.options.session_expiry };
                 let will = will.as_ref().map(will_message);
-                let client_id = client_id.to_string();
-                let opening = Opening { client: Some(client), client_id, session_expiry, will, resumes: !clean };
-                if self.open(opening).is_err() {
-                    gateway.connected(now, client, Err(ReturnCode::Congestion));
-                }
+                self.open(Opening { client: Some(client), client_id, session_expiry, will, resumes: !clean });
             }
             GatewayEvent::Publish { client, message, token } => {
+                let key = self.key(token, &message, gateway);
                 let command = Command::Publish {
                     token,
+                    key,
                     topic: message.topic.to_string(),
                     payload: message.payload,
                     qos: qos(message.qos),
@@ -218,11 +271,47 @@ impl External {
             GatewayEvent::Disconnect { client, publish_will } => self.close(client, publish_will),
             GatewayEvent::Delivered { delivery, .. } => {
                 if let Some((link, arrival)) = self.arrivals.remove(&delivery) {
-                    self.send(Some(link), Command::Acknowledge(arrival), 0);
+                    self.acknowledge(link, Some(arrival));
                 }
             }
             GatewayEvent::Record { .. } | GatewayEvent::Status { .. } => {}
         }
+    }
+
+    /// Returns the identity of a message of QoS 2 that the gateway has stored.
+    fn key(&self, token: Option<Token>, message: &Message, gateway: &Gateway) -> Option<Arc<str>> {
+        let token = token.filter(|_| self.options.folder.is_some() && message.qos == Qos::ExactlyOnce)?;
+        let client_id = gateway.client_id(token.client())?;
+        let digest = digest(&message.topic, &message.payload);
+        Some(format!("{client_id}/{}/{digest:08x}", token.number()).into())
+    }
+
+    /// Returns the records that follow from what has arrived.
+    pub(super) fn records(&mut self) -> Vec<Bytes> {
+        self.history.take_records()
+    }
+
+    /// Returns the records of the whole state.
+    pub(super) fn snapshot(&self) -> Vec<Bytes> {
+        self.history.snapshot()
+    }
+
+    /// Handles that the gateway has handled and stored everything that has happened.
+    pub(super) fn settle(&mut self) {
+        for (client, key) in std::mem::take(&mut self.settled) {
+            let number = client.and_then(|client| self.by_client.get(&client).copied()).or(self.common);
+            // Without a connection, the outbox keeps the message until the next one continues.
+            self.send(number, Command::Settle(key), 0);
+        }
+        let opened = std::mem::take(&mut self.opened);
+        self.opened = opened
+            .into_iter()
+            .filter(|number| {
+                let link = self.links.get(number);
+                let waits = |link: &Link| link.client.is_some() && !matches!(link.state, LinkState::Open);
+                link.is_some_and(|link| waits(link) || link.commands.try_send(Command::Continued).is_err())
+            })
+            .collect();
     }
 
     /// Returns the connection of a subscription, and the subscription identifier if all clients share the connection.
@@ -259,7 +348,13 @@ impl External {
     /// Handles an event of a connection.
     pub(super) fn take(&mut self, now: Mono, (number, event): (u64, Event), gateway: &mut Gateway) {
         match event {
-            Event::Published { token, is_published } => gateway.published(token, outcome(is_published)),
+            // What a closed connection has not published is published on the next one.
+            Event::Published { is_published: false, .. } if !self.links.contains_key(&number) => {}
+            Event::Published { token, is_published, key } => {
+                gateway.published(token, outcome(is_published));
+                let client = (!self.options.is_aggregating).then(|| token.client());
+                self.settled.extend(key.map(|key| (client, key)));
+            }
             Event::Subscribed { token, granted } => gateway.subscribed(now, token, granted_qos(granted)),
             Event::Unsubscribed { token } => gateway.unsubscribed(token),
             Event::Connected { resumes } => self.connected(now, number, resumes, gateway),
@@ -270,17 +365,29 @@ impl External {
                     self.acknowledge(number, arrival);
                     return;
                 }
+                let (client, client_id) = (link.client, Arc::clone(&link.client_id));
                 self.last_delivery += 1;
                 let delivery = self.last_delivery;
                 if let Some(arrival) = arrival {
+                    if let Some(before) = self.history.add(&client_id, &packet, delivery) {
+                        return self.repeated(number, arrival, before);
+                    }
                     self.arrivals.insert(delivery, (number, arrival));
                 }
                 let message = message(&packet.topic_name, packet.payload.clone(), packet.qos, packet.retain);
-                match link.client {
+                match client {
                     Some(client) => gateway.deliver(now, client, message, delivery),
                     None => gateway.route(now, &message, delivery),
                 }
             }
+        }
+    }
+
+    /// Handles a message that has arrived before, with the number `before`: it is acknowledged when it is delivered.
+    fn repeated(&mut self, number: u64, arrival: Arrival, before: u64) {
+        match self.arrivals.get_mut(&before) {
+            Some(waiting) => *waiting = (number, arrival),
+            None => self.acknowledge(number, Some(arrival)),
         }
     }
 
@@ -293,6 +400,9 @@ impl External {
     fn connected(&mut self, now: Mono, number: u64, resumes: bool, gateway: &mut Gateway) {
         let Some(link) = self.links.get_mut(&number) else { return };
         let before = std::mem::replace(&mut link.state, LinkState::Open);
+        if !resumes {
+            self.history.forget(&link.client_id);
+        }
         match link.client {
             Some(client) if matches!(before, LinkState::Opening) => gateway.connected(now, client, Ok(resumes)),
             Some(_) => {}
@@ -334,6 +444,16 @@ impl External {
         // What is left then is aborted.
         _ = tokio::time::timeout(CLOSE_TIME_MAX, ended).await;
     }
+}
+
+fn hexadecimal(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Returns the folder for the outbox of a connection. A client identifier may be longer than the name of a folder.
+fn outbox_folder(folder: &Path, client_id: &str) -> PathBuf {
+    let digits: Vec<String> = client_id.as_bytes().chunks(100).map(hexadecimal).collect();
+    digits.iter().fold(folder.join("connections"), |path, part| path.join(part))
 }
 
 const fn outcome(is_published: bool) -> Result<(), ReturnCode> {

@@ -22,6 +22,7 @@
 
 mod embedded;
 mod external;
+mod history;
 mod runner;
 mod settings;
 mod storage;

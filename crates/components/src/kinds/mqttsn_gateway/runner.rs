@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use viaduct_bus::{Gauge, clock};
 use viaduct_mqtt::address::BrokerAddress;
@@ -13,6 +14,7 @@ use viaduct_node::{Component, Context, SettingError, StartError, Stop};
 
 use super::embedded::Embedded;
 use super::external::{External, Options};
+use super::history::History;
 use super::settings::Settings;
 use super::storage::Storage;
 use super::upstream::{Event, Events};
@@ -45,7 +47,7 @@ pub(super) struct Runner {
 }
 
 /// The broker side.
-enum Broker {
+pub(super) enum Broker {
     External(Box<External>),
     Embedded(Box<Embedded>),
 }
@@ -67,10 +69,11 @@ struct Counters {
 impl Runner {
     /// Opens sockets, broker side and storage. Must be called inside the runtime.
     pub(super) fn open<C: Component>(settings: &Settings, context: &Context<C>) -> Result<Self, StartError> {
-        let (storage, records) = match &settings.folder {
+        let (storage, mut records) = match &settings.folder {
             Some(folder) => Storage::open(folder).map_err(|error| SettingError::new("folder", error.to_string()))?,
             None => (Storage::default(), Vec::new()),
         };
+        let history = History::restore(settings.folder.is_some().then_some(&mut records));
         let records = records.iter().map(|record| &record[..]);
         let restored = Gateway::restore(machine(settings), context.seed(), clock::mono(), records);
         let (gateway, restored) = restored.map_err(|error| StartError::Other(error.to_string()))?;
@@ -91,7 +94,7 @@ impl Runner {
             gateway,
             port,
             discovery,
-            broker: Broker::open(settings, context)?,
+            broker: Broker::open(settings, context, history)?,
             storage,
             timer: PreciseTimer::new().map_err(|cause| StartError::io("cannot create a timer", cause))?,
             count,
@@ -153,20 +156,26 @@ impl Runner {
     /// Handles the events of the gateway, stores its records and sends its datagrams.
     async fn settle(&mut self) {
         loop {
-            let mut is_idle = true;
+            let mut events = Vec::new();
             while let Some(event) = self.gateway.poll_event() {
-                is_idle = false;
                 match event {
                     GatewayEvent::Record { record, token } => self.storage.append(&record, token),
                     GatewayEvent::Status { client_id, peer, status, .. } => {
                         tracing::debug!(client = %client_id, address = %peer.address, ?status, "MQTT-SN client");
                     }
-                    event => self.broker.handle(event, &mut self.gateway).await,
+                    event => events.push(event),
                 }
             }
-            self.storage.commit(&mut self.gateway);
-            if is_idle {
+            // A message is stored before the broker has it.
+            let is_stored = self.storage.commit(&mut self.gateway, &mut self.broker);
+            if events.is_empty() && self.gateway.is_idle() {
+                if is_stored {
+                    self.broker.settle();
+                }
                 break;
+            }
+            for event in events {
+                self.broker.handle(event, &mut self.gateway).await;
             }
         }
         while let Some(transmit) = self.gateway.poll_transmit() {
@@ -225,7 +234,7 @@ fn machine(settings: &Settings) -> GatewaySettings {
 }
 
 impl Broker {
-    fn open<C: Component>(settings: &Settings, context: &Context<C>) -> Result<Self, StartError> {
+    fn open<C: Component>(settings: &Settings, context: &Context<C>, history: History) -> Result<Self, StartError> {
         if let Some(listen) = settings.embedded_broker {
             let name = format!("{}/{}", context.node(), context.name());
             return Ok(Self::Embedded(Box::new(Embedded::new(listen, name))));
@@ -242,10 +251,33 @@ impl Broker {
             client_id: settings.client_id.clone().unwrap_or_else(|| format!("{}-{}", context.node(), context.name())),
             session_expiry: GatewaySettings::default().session_expiry,
             is_aggregating: settings.mode == Mode::Aggregating,
-            is_persistent: settings.folder.is_some(),
+            folder: settings.folder.clone(),
         };
         let events = Events::new(context.counter_for("messages_dropped", "gateway_busy"));
-        Ok(Self::External(Box::new(External::new(options, Shared::of(context), context.seed(), events))))
+        Ok(Self::External(Box::new(External::new(options, Shared::of(context), context.seed(), events, history))))
+    }
+
+    /// Returns the records that follow from what has arrived.
+    pub(super) fn records(&mut self) -> Vec<Bytes> {
+        match self {
+            Self::External(external) => external.records(),
+            Self::Embedded(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the records of the whole state.
+    pub(super) fn snapshot(&self) -> Vec<Bytes> {
+        match self {
+            Self::External(external) => external.snapshot(),
+            Self::Embedded(_) => Vec::new(),
+        }
+    }
+
+    /// Handles that the gateway has handled and stored everything that has happened.
+    fn settle(&mut self) {
+        if let Self::External(external) = self {
+            external.settle();
+        }
     }
 
     /// Waits for the next event. Cancelling the wait loses nothing.

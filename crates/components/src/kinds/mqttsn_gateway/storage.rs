@@ -5,6 +5,7 @@ use std::path::Path;
 use bytes::Bytes;
 use viaduct_mqttsn::gateway::{Gateway, Token};
 
+use super::runner::Broker;
 use crate::record_log::{RecordLog, RecordLogError, Recovered};
 
 /// Records of sessions, or nothing if there is no folder.
@@ -37,10 +38,14 @@ impl Storage {
     }
 
     /// Writes the records, and then lets the gateway acknowledge what depends on them. Without a folder, it acknowledges at once.
-    pub(super) fn commit(&mut self, gateway: &mut Gateway) {
+    /// Returns `false` if the records cannot be written.
+    pub(super) fn commit(&mut self, gateway: &mut Gateway, broker: &mut Broker) -> bool {
+        for record in broker.records() {
+            self.append(&record, None);
+        }
         let written = self.log.as_mut().map_or(Ok(()), |log| {
             if log.is_grown() {
-                let snapshot = gateway.snapshot();
+                let snapshot = [gateway.snapshot(), broker.snapshot()].concat();
                 return log.replace(snapshot.iter().map(|record| &record[..]));
             }
             log.commit()
@@ -49,11 +54,14 @@ impl Storage {
             Ok(()) => {
                 self.is_failing = false;
                 self.waiting.drain(..).for_each(|token| gateway.persisted(token));
+                true
             }
-            Err(error) if !std::mem::replace(&mut self.is_failing, true) => {
-                tracing::error!(%error, "cannot store the sessions; messages that must be stored are not acknowledged");
+            Err(error) => {
+                if !std::mem::replace(&mut self.is_failing, true) {
+                    tracing::error!(%error, "cannot store the sessions; messages that must be stored are not acknowledged");
+                }
+                false
             }
-            Err(_) => {}
         }
     }
 }

@@ -33,7 +33,11 @@ const WAITING_OCTETS_MAX: usize = 16 << 20;
 #[derive(Debug)]
 pub(super) enum Command {
     /// Publish a message. The event [`Event::Published`] has the token.
-    Publish { token: Option<Token>, topic: String, payload: Bytes, qos: QoS, retain: bool },
+    Publish { token: Option<Token>, topic: String, payload: Bytes, qos: QoS, retain: bool, key: Option<Arc<str>> },
+    /// Forget a message that the event [`Event::Published`] was about: it will not be published again.
+    Settle(Arc<str>),
+    /// All messages of an earlier process that are published again were published.
+    Continued,
     /// Subscribe to a filter, also if there is a subscription: the broker then sends retained messages again. Messages for the filter
     /// have the subscription identifier `number`. The event [`Event::Subscribed`] has the token.
     Subscribe { token: Token, filter: String, qos: QoS, number: Option<u32> },
@@ -58,6 +62,7 @@ pub(super) enum Event {
     Published {
         token: Token,
         is_published: bool,
+        key: Option<Arc<str>>,
     },
     /// The broker has granted a subscription, or rejected it.
     Subscribed {
@@ -74,8 +79,8 @@ pub(super) enum Event {
 /// What identifies a received message of QoS 1 or 2 at the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
-    qos: QoS,
-    packet_id: u16,
+    pub(super) qos: QoS,
+    pub(super) packet_id: u16,
     /// Number of the connection, and of the session, on which it arrived.
     connection: u32,
     session: u32,
@@ -190,14 +195,28 @@ impl Upstream {
         }
     }
 
+    /// Returns what reports that the connection could not be created.
+    pub(super) fn failure(&self) -> Failure {
+        Failure(self.number, self.events.clone())
+    }
+
     fn report(&self, event: Event) {
         self.events.send(self.number, event);
     }
 
-    fn message(&self, (topic, payload): (String, Bytes), (qos, retain): (QoS, bool), token: Option<Token>) -> Message {
+    fn message(
+        &self,
+        (topic, payload): (String, Bytes),
+        (qos, retain): (QoS, bool),
+        token: Option<Token>,
+        key: Option<Arc<str>>,
+    ) -> Message {
         let (events, number) = (self.events.clone(), self.number);
+        let reported = key.clone();
         let receipt = token.map(|token| {
-            Receipt::new(move |is_published| events.send(number, Event::Published { token, is_published }))
+            Receipt::new(move |is_published| {
+                events.send(number, Event::Published { token, is_published, key: reported });
+            })
         });
         Message {
             target: Arc::new(Target { topic, qos, retain, encoding: Encoding::Native, content_type: String::new() }),
@@ -205,9 +224,19 @@ impl Upstream {
             meta: Meta::from_origin(clock::tai()),
             correlation: Bytes::new(),
             properties: Vec::new(),
+            key,
             permit: Permit::default(),
             receipt: receipt.unwrap_or_default(),
         }
+    }
+}
+
+/// Reports that a connection could not be created.
+pub(super) struct Failure(u64, Events);
+
+impl Failure {
+    pub(super) fn report(&self) {
+        self.1.send(self.0, Event::Failed { is_refused: false });
     }
 }
 
@@ -226,10 +255,11 @@ impl Application for Upstream {
 
     fn send(&mut self, command: Command, outbox: &mut Outbox) {
         match command {
-            Command::Publish { token, topic, payload, qos, retain } => {
-                outbox.counts().taken.increment();
-                _ = outbox.accept(self.message((topic, payload), (qos, retain), token));
+            Command::Publish { token, topic, payload, qos, retain, key } => {
+                _ = outbox.accept_once(self.message((topic, payload), (qos, retain), token, key));
             }
+            Command::Settle(key) => outbox.settle(&key),
+            Command::Continued => outbox.settle_restored(),
             Command::Subscribe { token, filter, qos, number } => {
                 self.filters.insert(filter.clone(), (qos, number));
                 self.changes.push_back(Pending::Subscribe { token: Some(token), filter, subscription: (qos, number) });

@@ -130,6 +130,13 @@ pub(crate) struct Connection {
     is_changing: bool,
 }
 
+impl ConnectParams {
+    /// Returns the name of the session, which an outbox on disk belongs to.
+    pub(crate) fn session_name(&self) -> String {
+        format!("{} at {}", self.client_id, self.address)
+    }
+}
+
 impl Connection {
     /// Connects and subscribes. `resumes` is `true` if this client has the state of an earlier session.
     pub(crate) async fn open(
@@ -232,8 +239,17 @@ impl Connection {
 
     /// Appends to the send buffer what the application wants: acknowledgements, and the next change of the subscriptions unless one is
     /// not answered yet.
-    pub(crate) fn follow(&mut self, application: &mut impl Application) -> Result<(), ConnectionError> {
+    pub(crate) fn follow(
+        &mut self,
+        application: &mut impl Application,
+        outbox: &mut Outbox,
+        received: &mut Received,
+    ) -> Result<(), ConnectionError> {
         while let Some((qos, id)) = application.acknowledgement() {
+            if qos == QoS::ExactlyOnce {
+                received.acknowledge(id);
+                outbox.note_received(id);
+            }
             self.acknowledge(qos, Some(id))?;
         }
         if self.is_changing {
@@ -352,6 +368,7 @@ impl Connection {
                     if let (QoS::ExactlyOnce, Some(id)) = (publish.qos, publish.packet_id)
                         && received.insert(id)
                     {
+                        received.acknowledge(id);
                         outbox.note_received(id);
                     }
                     self.acknowledge(publish.qos, publish.packet_id)?;
@@ -437,7 +454,7 @@ impl Connection {
     }
 
     /// Handles a message of an application, puts its answer into the outbox, and acknowledges it, also if it is invalid. A message of
-    /// QoS 2 that was handled before is only acknowledged again.
+    /// QoS 2 that was handled before is only acknowledged again, unless it is to be acknowledged later.
     fn take_in(
         &mut self,
         packet: &PublishPacket,
@@ -445,11 +462,8 @@ impl Connection {
         application: &mut impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
-        let is_new = match (packet.qos, packet.packet_id) {
-            (QoS::ExactlyOnce, Some(id)) => received.insert(id).then(|| outbox.note_received(id)).is_some(),
-            _ => true,
-        };
-        if is_new {
+        let once = packet.packet_id.filter(|_| packet.qos == QoS::ExactlyOnce);
+        if once.is_none_or(|id| received.insert(id)) {
             match application.receive(packet) {
                 Reception::Later => return Ok(()),
                 Reception::Done(None) => {}
@@ -458,6 +472,12 @@ impl Connection {
                     _ = outbox.accept(answer);
                 }
             }
+            if let Some(id) = once {
+                received.acknowledge(id);
+                outbox.note_received(id);
+            }
+        } else if once.is_some_and(|id| !received.is_acknowledged(id)) {
+            return Ok(());
         }
         self.acknowledge(packet.qos, packet.packet_id)
     }

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -90,6 +90,8 @@ struct Header<'a> {
     correlation: Cow<'a, [u8]>,
     #[serde(default, skip_serializing_if = "<[Property]>::is_empty")]
     properties: Cow<'a, [Property]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<Cow<'a, str>>,
 }
 
 /// Reason why the folder cannot be used.
@@ -166,7 +168,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// Opens a folder, which is created if it does not exist, and reads what an earlier process has left. The first [`Self::commit`] begins
     /// a segment.
-    pub(crate) fn open(folder: &Path, client: &str) -> Result<(Self, Restored), JournalError> {
+    pub(crate) fn open(folder: &Path, client: &str, disk: &Disk) -> Result<(Self, Restored), JournalError> {
         let at = |path: &Path| {
             let path = path.to_owned();
             move |error| JournalError::Io { path, error }
@@ -203,7 +205,7 @@ impl Journal {
             has_session: restored.has_session,
             next_position: restored.next_position,
             received: restored.received.clone(),
-            disk: start_transfers(),
+            disk: disk.sender(),
             failed: None,
         };
         Ok((journal, restored))
@@ -233,6 +235,11 @@ impl Journal {
         self.append(&Record::Finished { number });
     }
 
+    /// Returns `true` if the records belong to a session.
+    pub(crate) const fn has_session(&self) -> bool {
+        self.has_session
+    }
+
     /// Records that a session begins.
     pub(crate) fn session_begun(&mut self) {
         (self.has_session, self.next_position) = (true, 0);
@@ -255,6 +262,16 @@ impl Journal {
 
     fn append(&mut self, record: &Record<'_>) {
         append(&mut self.pending, record, &[]);
+    }
+
+    /// Deletes the folder of a journal that has nothing to continue. Another process or component does not use it.
+    pub(crate) fn remove_empty(folder: &Path, client: &str, disk: &Disk) {
+        let Ok((journal, restored)) = Self::open(folder, client, disk) else { return };
+        if restored.messages.is_empty() && restored.received.is_empty() {
+            // An empty folder does no harm.
+            _ = std::fs::remove_dir_all(folder);
+        }
+        drop(journal);
     }
 
     /// Returns `true` if the records cannot be written at present, so that the end of the process may lose or repeat messages.
@@ -361,7 +378,17 @@ struct Transfer {
     replaced: Vec<PathBuf>,
 }
 
-/// Starts the thread that transfers segments to the disk. It ends when the sender is dropped.
+/// The thread that transfers the segments of one or more journals to the disk. It starts with the first journal.
+#[derive(Clone, Default)]
+pub(crate) struct Disk(Arc<OnceLock<mpsc::Sender<Transfer>>>);
+
+impl Disk {
+    fn sender(&self) -> mpsc::Sender<Transfer> {
+        self.0.get_or_init(start_transfers).clone()
+    }
+}
+
+/// Starts the thread that transfers segments to the disk. It ends when the senders are dropped.
 fn start_transfers() -> mpsc::Sender<Transfer> {
     let (sender, transfers) = mpsc::channel::<Transfer>();
     std::thread::spawn(move || {
@@ -375,7 +402,10 @@ fn start_transfers() -> mpsc::Sender<Transfer> {
                     continue;
                 }
                 for path in replaced {
-                    if let Err(error) = std::fs::remove_file(&path) {
+                    // The next journal of the folder may have deleted it.
+                    if let Err(error) = std::fs::remove_file(&path)
+                        && error.kind() != io::ErrorKind::NotFound
+                    {
                         tracing::warn!(path = %path.display(), %error, "a segment of the outbox cannot be deleted");
                     }
                 }
@@ -417,6 +447,7 @@ fn append_message(buffer: &mut Vec<u8>, number: u64, message: &Message) {
         marks: Some(hops::write_marks(&message.meta, None).into()),
         correlation: message.correlation.as_ref().into(),
         properties: message.properties.as_slice().into(),
+        key: message.key.as_deref().map(Cow::from),
     };
     append(buffer, &Record::Message(header), &message.payload);
 }
@@ -568,6 +599,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
         meta: hops::read(&header.hops, header.marks.as_deref(), None).ok()?.meta,
         correlation: Bytes::copy_from_slice(&header.correlation),
         properties: header.properties.clone().into_owned(),
+        key: header.key.as_deref().map(Arc::from),
         permit: Permit::default(),
         receipt: Receipt::default(),
     };
@@ -589,7 +621,7 @@ mod tests {
 
     /// Opens a folder and begins a segment, as an outbox does.
     fn open(folder: &Path, client: &str) -> (Journal, Restored) {
-        let (mut journal, restored) = Journal::open(folder, client).unwrap();
+        let (mut journal, restored) = Journal::open(folder, client, &Disk::default()).unwrap();
         journal.commit(|| restored.messages.iter().map(|one| (&one.message, one.stored)));
         (journal, restored)
     }
@@ -740,7 +772,7 @@ mod tests {
     fn a_folder_has_one_process() {
         let folder = tempfile::tempdir().unwrap();
         let _first = open(folder.path(), CAR);
-        let second = Journal::open(folder.path(), CAR).err().unwrap();
+        let second = Journal::open(folder.path(), CAR, &Disk::default()).err().unwrap();
         let expected = format!("{} is in use by another component or process", folder.path().display());
         assert_eq!(second.to_string(), expected);
     }

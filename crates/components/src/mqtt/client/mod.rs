@@ -16,7 +16,8 @@ mod reader;
 mod settings;
 pub(crate) mod tls;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ use viaduct_units::Rng;
 use super::message::Message;
 pub(crate) use connection::{ConnectParams, ConnectionError, Version};
 use connection::{Connection, SUBSCRIBE_ID};
+use journal::{Disk, Journal};
 use outbox::Counts;
 pub(crate) use outbox::{DropReason, Outbox};
 pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range, credentials};
@@ -117,14 +119,30 @@ pub(crate) enum Change {
     Unsubscribe(UnsubscribePacket),
 }
 
-/// Packet identifiers of the messages of QoS 2 that were received and are not released yet.
+/// Packet identifiers of the messages of QoS 2 that were received and are not released yet. The value is `true` if the message is
+/// acknowledged.
 #[derive(Default)]
-pub(crate) struct Received(BTreeSet<u16>);
+pub(crate) struct Received(BTreeMap<u16, bool>);
 
 impl Received {
+    /// Returns the messages that an earlier process has acknowledged.
+    fn acknowledged(ids: BTreeSet<u16>) -> Self {
+        Self(ids.into_iter().map(|id| (id, true)).collect())
+    }
+
     /// Adds a packet identifier. Returns `false` if the message was received before.
     fn insert(&mut self, id: u16) -> bool {
-        self.0.insert(id)
+        let is_new = !self.0.contains_key(&id);
+        self.0.entry(id).or_insert(false);
+        is_new
+    }
+
+    fn acknowledge(&mut self, id: u16) {
+        self.0.insert(id, true);
+    }
+
+    fn is_acknowledged(&self, id: u16) -> bool {
+        self.0.get(&id).copied().unwrap_or(false)
     }
 
     fn release(&mut self, id: u16) {
@@ -171,6 +189,7 @@ pub(crate) struct Shared {
     /// Name of the component, for log lines.
     name: String,
     seed: u64,
+    disk: Disk,
 }
 
 impl Shared {
@@ -187,6 +206,7 @@ impl Shared {
             lost: context.counter("lost"),
             name: context.name().to_owned(),
             seed: context.seed(),
+            disk: Disk::default(),
         }
     }
 
@@ -215,13 +235,14 @@ impl<A: Application> Client<A> {
         reconnect: ReconnectSettings,
         application: A,
     ) -> Result<Self, SettingError> {
-        let Shared { counts, hop, stop, connected, resumed, lost, name, seed } = shared;
+        let Shared { counts, hop, stop, connected, resumed, lost, name, seed, disk } = shared;
         let has_sessions = !params.session_expiry.is_zero();
-        let stored = outbox.open(&format!("{} at {}", params.client_id, params.address))?;
+        let stored = outbox.open(&params.session_name(), &disk)?;
         let mut outbox = Outbox::new(outbox.limits(), has_sessions, counts);
         let (mut received, mut has_session) = (Received::default(), false);
         if let Some((journal, mut restored)) = stored {
-            (received, has_session) = (Received(std::mem::take(&mut restored.received)), restored.has_session);
+            received = Received::acknowledged(std::mem::take(&mut restored.received));
+            has_session = restored.has_session;
             outbox.restore(journal, restored);
         }
         Ok(Self {
@@ -239,6 +260,11 @@ impl<A: Application> Client<A> {
             lost,
             name,
         })
+    }
+
+    /// Deletes the folder of the outbox if the client has ended and has left nothing in it.
+    pub(crate) fn remove_empty(shared: &Shared, params: &ConnectParams, folder: &Path) {
+        Journal::remove_empty(folder, &params.session_name(), &shared.disk);
     }
 
     /// Resumes the session that an earlier connection of this client may have left at the broker.
@@ -349,8 +375,8 @@ impl<A: Application> Client<A> {
                 self.send_batch();
             }
             self.outbox.expire(clock::tai());
-            let sent =
-                connection.follow(&mut self.application).and_then(|()| connection.send(&mut self.outbox, &self.hop));
+            let sent = connection.follow(&mut self.application, &mut self.outbox, &mut self.received);
+            let sent = sent.and_then(|()| connection.send(&mut self.outbox, &self.hop));
             if let Err(error) = sent {
                 return Ended::Other(error);
             }

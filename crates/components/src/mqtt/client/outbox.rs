@@ -14,7 +14,8 @@
 //!
 //! With a [`Journal`], messages of QoS 1 and 2 and the session outlive the process.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -25,6 +26,7 @@ use viaduct_units::Tai;
 
 use super::journal::{Journal, Restored, RestoredMessage, Stored};
 use crate::mqtt::message::Message;
+use crate::mqtt::receipt::Receipt;
 
 /// The message that is dropped when the outbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -205,6 +207,13 @@ pub(crate) struct Outbox {
     bytes: usize,
     /// Number of messages in the outbox.
     messages: usize,
+    /// Messages with a key that the broker has, with their positions in the session. They stay in the journal until [`Self::settle`],
+    /// so that a repetition of the message is recognized after a restart.
+    settling: BTreeMap<Arc<str>, (u64, Held)>,
+    /// Keys of all messages, also of those that settle.
+    keys: HashSet<Arc<str>>,
+    /// Keys of the messages that an earlier process has left, until the message is accepted again.
+    restored_keys: HashSet<Arc<str>>,
 }
 
 /// Number of packet identifiers of messages, which are 1 to 65534. 65535 is reserved for the SUBSCRIBE packet, whose answer may be
@@ -229,6 +238,9 @@ impl Outbox {
             sent_qos_0: false,
             bytes: 0,
             messages: 0,
+            settling: BTreeMap::new(),
+            keys: HashSet::new(),
+            restored_keys: HashSet::new(),
         }
     }
 
@@ -243,6 +255,8 @@ impl Outbox {
             self.counts.added.increment();
             self.messages += 1;
             self.bytes += message.payload.len();
+            self.keys.extend(message.key.clone());
+            self.restored_keys.extend(message.key.clone());
             let held = Held { message, sent_before: position.is_some(), number: Some(number) };
             match position.and_then(|position| self.in_flight.get_mut((position - self.first) as usize)) {
                 Some(slot) => *slot = Some(InFlight { held, is_released }),
@@ -268,7 +282,67 @@ impl Outbox {
         let waiting = self.waiting.iter().filter_map(|held| {
             Some((&held.message, Stored { number: held.number?, position: None, is_released: false }))
         });
-        in_flight.chain(waiting)
+        let settling = self.settling.values().filter_map(|(position, held)| {
+            Some((&held.message, Stored { number: held.number?, position: Some(*position), is_released: true }))
+        });
+        in_flight.chain(waiting).chain(settling)
+    }
+
+    /// Accepts a message, unless there is one with its key. Returns `false` if it was dropped.
+    pub(crate) fn accept_once(&mut self, message: Message) -> bool {
+        let key = message.key.clone();
+        if let Some(key) = key.as_ref().filter(|key| self.keys.contains(*key)) {
+            self.restored_keys.remove(key);
+            self.claim(key, &message.receipt);
+            return true;
+        }
+        self.counts.taken.increment();
+        let is_accepted = self.accept(message);
+        self.keys.extend(key.filter(|_| is_accepted));
+        is_accepted
+    }
+
+    /// Lets the message with a key report to a receipt, unless it has one.
+    fn claim(&mut self, key: &Arc<str>, receipt: &Receipt) {
+        if self.settling.contains_key(key) {
+            return receipt.published();
+        }
+        match self.find(key) {
+            Some(message) if message.receipt.is_none() => message.receipt = receipt.clone(),
+            _ => receipt.cancel(),
+        }
+    }
+
+    /// Returns a message that waits or is in flight.
+    fn find(&mut self, key: &str) -> Option<&mut Message> {
+        let in_flight = self.in_flight.iter_mut().flatten().map(|one| &mut one.held);
+        let mut all = in_flight.chain(&mut self.waiting).map(|held| &mut held.message);
+        all.find(|message| message.key.as_deref() == Some(key))
+    }
+
+    /// Forgets a message that the broker has and that will not be accepted again.
+    pub(crate) fn settle(&mut self, key: &str) {
+        self.restored_keys.remove(key);
+        let is_known = self.keys.remove(key);
+        match self.settling.remove(key) {
+            Some((_, held)) => self.finish_in_journal(&held),
+            // It is released again, after a restart.
+            None if is_known => self.find(key).into_iter().for_each(|message| message.key = None),
+            None => {}
+        }
+    }
+
+    /// Handles that no message of an earlier process will be accepted again from now on.
+    pub(crate) fn settle_restored(&mut self) {
+        for key in std::mem::take(&mut self.restored_keys) {
+            self.settle(&key);
+        }
+    }
+
+    fn finish_in_journal(&mut self, held: &Held) {
+        if let (Some(journal), Some(number)) = (&mut self.journal, held.number) {
+            journal.finished(number);
+        }
     }
 
     /// Records that a message of QoS 2 was received.
@@ -374,9 +448,16 @@ impl Outbox {
         self.sent_qos_0 = false;
         if !session_present {
             self.end_session();
-            if let Some(journal) = self.journal.as_mut().filter(|_| self.resumes) {
-                journal.session_begun();
+            for (key, (_, held)) in std::mem::take(&mut self.settling) {
+                self.keys.remove(&key);
+                self.finish_in_journal(&held);
             }
+        }
+        // An earlier process may have left a session at the broker and nothing on disk.
+        if let Some(journal) = self.journal.as_mut().filter(|journal| !session_present || !journal.has_session())
+            && self.resumes
+        {
+            journal.session_begun();
         }
     }
 
@@ -545,9 +626,25 @@ impl Outbox {
 
     /// Handles a PUBCOMP: the exchange of a message of QoS 2 is complete. Unknown packet identifiers are ignored.
     pub(crate) fn completed(&mut self, id: u16) {
-        if let Some(held) = self.finish(id, |one| one.is_released) {
-            self.ended(&held, true);
+        let position = self.position(id);
+        let Some(mut held) = self.finish(id, |one| one.is_released) else { return };
+        match held.message.key.clone().filter(|_| held.number.is_some()) {
+            Some(key) => {
+                self.is_searching = false;
+                // It reports when its last copy is dropped.
+                std::mem::take(&mut held.message.receipt).published();
+                self.counts.published.increment();
+                self.uncount(&held);
+                self.settling.insert(key, (position, held));
+            }
+            None => self.ended(&held, true),
         }
+    }
+
+    /// Returns the position in the session of the message in flight with a packet identifier.
+    fn position(&self, id: u16) -> u64 {
+        let first = u64::from(packet_id(self.first));
+        self.first + (u64::from(id) + PACKET_IDS - first) % PACKET_IDS
     }
 
     /// Returns the entry of `in_flight` with a packet identifier.
@@ -555,8 +652,7 @@ impl Outbox {
         if !(1..=PACKET_IDS).contains(&id.into()) {
             return None;
         }
-        let first = u64::from(packet_id(self.first));
-        let offset = (u64::from(id) + PACKET_IDS - first) % PACKET_IDS;
+        let offset = self.position(id) - self.first;
         self.in_flight.get_mut(usize::try_from(offset).ok()?)
     }
 
@@ -595,9 +691,14 @@ impl Outbox {
 
     /// Updates the totals for a message that was removed from its queue.
     fn forget(&mut self, held: &Held) {
-        if let (Some(journal), Some(number)) = (&mut self.journal, held.number) {
-            journal.finished(number);
+        if let Some(key) = &held.message.key {
+            self.keys.remove(key);
         }
+        self.finish_in_journal(held);
+        self.uncount(held);
+    }
+
+    fn uncount(&mut self, held: &Held) {
         self.counts.removed.increment();
         self.messages -= 1;
         self.bytes -= held.message.payload.len();

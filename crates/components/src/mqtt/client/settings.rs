@@ -9,7 +9,7 @@ use viaduct_mqtt::QoS;
 use viaduct_mqtt::types::WillMessage;
 use viaduct_node::{SettingError, StartError};
 
-use super::journal::{Journal, Restored};
+use super::journal::{Disk, Journal, Restored};
 use super::outbox::{Limits, WhenFull};
 use crate::mqtt::check_qos;
 
@@ -111,9 +111,9 @@ impl OutboxSettings {
     }
 
     /// Opens the folder, if there is one. `client` identifies the session.
-    pub(super) fn open(&self, client: &str) -> Result<Option<(Journal, Restored)>, SettingError> {
+    pub(super) fn open(&self, client: &str, disk: &Disk) -> Result<Option<(Journal, Restored)>, SettingError> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        let opened = Journal::open(folder, client);
+        let opened = Journal::open(folder, client, disk);
         let (journal, restored) = opened.map_err(|error| SettingError::new("outbox.folder", error.to_string()))?;
         let (messages, folder) = (restored.messages.len(), folder.display());
         if messages > 0 {
