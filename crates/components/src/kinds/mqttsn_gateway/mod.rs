@@ -4,6 +4,11 @@
 //! (*transparent*) or for all (*aggregating*), or an `mqtt_broker` of the same process, which needs no socket. Messages for sleeping clients
 //! wait until they wake up. With a folder, sessions outlive the process.
 //!
+//! If the process is killed, a gateway with a folder loses no message that it has acknowledged, and repeats none of QoS 2 on the way to
+//! and from an external broker. A message of QoS 2 may be repeated without a folder; with `mode: transparent` and a client with a clean session,
+//! because the broker ends that session with the connection; if the broker loses its session; and with an embedded broker, which ends with the process.
+//! A message of QoS 1 may be repeated in any case. A message that does not fit into the buffers of a client is dropped and counted, also one that is stored.
+//!
 //! | counter | meaning |
 //! |---|---|
 //! | `received`, `sent` | datagrams of MQTT-SN |

@@ -66,7 +66,7 @@ pub struct Settings {
     #[serde(default)]
     pub timers: Timers,
     /// Folder in which sessions outlive the process: clients, their topics, subscriptions and messages. It belongs to one component.
-    /// Default: none, sessions are lost with the process; clients then connect again.
+    /// The end of the process loses nothing; a loss of power may lose the last seconds. Default: none, sessions are lost with the process; clients then connect again.
     #[serde(default)]
     pub folder: Option<PathBuf>,
     /// Limits of the gateway.
