@@ -16,7 +16,7 @@ use viaduct_units::retransmission::Profile;
 use crate::error::BenchError;
 
 /// Longest wait for one answer.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(100);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// Octets of the receive buffer.
 const BUFFER_OCTETS: usize = 65_536;
 

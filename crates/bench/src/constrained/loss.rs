@@ -22,8 +22,9 @@ use crate::progress::print_progress;
 const DELAY_MS: [f64; 2] = [10.0, 5.0];
 /// Round trip of the link in milliseconds.
 const RTT_MS: u64 = 30;
-/// Losses in per cent of the packets of each direction.
+/// Losses in per cent of the packets of each direction, and those of a default run.
 const LOSSES: [u32; 5] = [0, 5, 10, 20, 25];
+const ESSENTIAL_LOSSES: [u32; 3] = [0, 10, 25];
 /// Mean length of a burst in packets.
 const BURST_PACKETS: f64 = 4.0;
 /// Clients at a time. Each sends its messages one after the other.
@@ -73,9 +74,11 @@ impl Lossy {
 
 /// Measures all cells, or notes why it is not possible.
 pub(super) fn measure(options: &Options, results: &mut Results) -> Result<(), BenchError> {
-    let independent = LOSSES.map(|percent| Lossy { percent, is_bursty: false });
-    let bursty = [10, 25].map(|percent| Lossy { percent, is_bursty: true });
-    for (number, link) in (0..).zip(independent.into_iter().chain(bursty)) {
+    let is_chosen = |percent: &u32| options.all || ESSENTIAL_LOSSES.contains(percent);
+    let independent = LOSSES.into_iter().filter(is_chosen).map(|percent| Lossy { percent, is_bursty: false });
+    let bursty = [10, 25].into_iter().filter(|percent| options.all || *percent == 25);
+    let bursty = bursty.map(|percent| Lossy { percent, is_bursty: true });
+    for (number, link) in (0..).zip(independent.chain(bursty)) {
         print_progress(&format!("constrained: loss of {}", link.label("both directions")));
         match Tunnel::up(&link.settings(options.seed.wrapping_add(number))?) {
             Ok(tunnel) => measure_link(options, link, &tunnel, results)?,
@@ -97,6 +100,10 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
     for (timers, profile, time_max) in
         [("adaptive", Profile::ADAPTIVE, TIME_MAX), ("standard", viaduct_coap::settings::STANDARD, SLOW_TIME_MAX)]
     {
+        // A run with them takes many minutes. libcoap has the same waits.
+        if timers == "standard" && !options.all {
+            continue;
+        }
         let form = CoapForm { path: PATH, put: false, confirmable: true, octets: PAYLOAD_OCTETS };
         let series = at_near_end(tunnel, each, time_max, |number| {
             CoapSender::new(server.address, &form, profile, number as u64)
@@ -108,7 +115,7 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
         [("adaptive", Profile::ADAPTIVE, TIME_MAX), ("standard", viaduct_mqttsn::STANDARD, SLOW_TIME_MAX)]
     {
         // With fixed waits, the connection of all clients alone would take longer than the cell.
-        if timers == "standard" && link.percent > 10 {
+        if timers == "standard" && (!options.all || link.percent > 10) {
             continue;
         }
         let series = at_near_end(tunnel, each, time_max, |number| sn_sender(gateway.address, number, profile))?;
@@ -145,7 +152,7 @@ fn at_near_end<S: Sender>(
 /// Runs as many clients of libcoap, whose waits are those of RFC 7252. Each sends fewer messages, because they take seconds.
 fn libcoap(options: &Options, link: Lossy, place: Place<'_>, server: SocketAddr, results: &mut Results) {
     let label = link.label("libcoap's client");
-    let each = if link.percent == 0 { 20 } else { 4 };
+    let each = if link.percent == 0 { 20 } else { 3 };
     let all: Result<Vec<Series>, String> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             (0..CLIENTS).map(|_| scope.spawn(|| libcoap_client(options, place, server, each))).collect();

@@ -50,6 +50,8 @@ pub struct Options {
     pub messages: usize,
     /// Messages of each cell over the emulated link, of all its clients together.
     pub lossy_messages: usize,
+    /// `true` measures every loss, and fixed waits too.
+    pub all: bool,
     /// Seconds for which many clients send.
     pub crowd_s: u64,
     /// Folder of the rivals' programs. Default: `rivals`.
@@ -62,7 +64,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { messages: 10_000, lossy_messages: 600, crowd_s: 4, rivals: None, program: None, seed: 1 }
+        Self { messages: 10_000, lossy_messages: 600, all: false, crowd_s: 4, rivals: None, program: None, seed: 1 }
     }
 }
 
@@ -70,7 +72,7 @@ impl Options {
     /// Returns options with more messages over the emulated link.
     #[must_use]
     pub fn full() -> Self {
-        Self { lossy_messages: 10_000, crowd_s: 30, ..Self::default() }
+        Self { lossy_messages: 10_000, all: true, crowd_s: 30, ..Self::default() }
     }
 
     fn rivals(&self) -> PathBuf {
