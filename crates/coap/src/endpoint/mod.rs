@@ -135,6 +135,13 @@ impl Endpoint {
         self.answer(now, id, response, true);
     }
 
+    /// Returns `true` if an observation has begun and has not ended. None begins beyond [`crate::settings::Limits::observations`], nor
+    /// with an error as response.
+    #[must_use]
+    pub fn is_observed(&self, id: ObservationId) -> bool {
+        self.peers.get(&id.peer).is_some_and(|peer| peer.session.has_observation(id))
+    }
+
     /// Sends the state of an observed resource. A state that is not sent yet is replaced. An error ends the observation.
     pub fn notify(&mut self, now: Mono, id: ObservationId, response: Response) {
         if self.with_peer(now, id.peer, |peer, core| peer.session.notify(core, now, id, response)).is_none() {

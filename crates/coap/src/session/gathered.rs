@@ -8,6 +8,8 @@ use crate::blocks::JoinError;
 use crate::budget::{Budget, Share};
 use crate::codec::{Block, BlockSize};
 
+/// Memory of a block in bytes in addition to its payload, so that many small blocks do not exceed the limit.
+const BLOCK_OVERHEAD: usize = 80;
 /// Blocks that are sent without an answer in between (MAX_PAYLOADS).
 pub(super) const SET: u32 = 10;
 
@@ -51,7 +53,7 @@ impl Gathered {
         if !block.more && self.highest().is_some_and(|highest| highest > block.number) {
             return Err(JoinError::Size);
         }
-        if !self.share.grow(payload.len()) {
+        if !self.share.grow(payload.len() + BLOCK_OVERHEAD) {
             return Err(JoinError::Exhausted);
         }
         self.blocks.insert(block.number, Bytes::copy_from_slice(payload));
@@ -155,7 +157,7 @@ mod tests {
         assert_eq!(body.add(block(0, true), &[9; 16]), Ok(()), "a duplicate");
         assert!(body.is_complete());
         assert_eq!(body.finish(), [&[0; 16][..], &[1; 16], &[2; 3]].concat());
-        let mut body = Gathered::new(&Budget::new(20), 64, size);
+        let mut body = Gathered::new(&Budget::new(20 + BLOCK_OVERHEAD), 64, size);
         assert_eq!(body.add(block(4, true), &[0; 16]), Err(JoinError::TooLarge));
         assert_eq!(body.add(block(0, true), &[0; 16]), Ok(()));
         assert_eq!(body.add(block(1, true), &[0; 16]), Err(JoinError::Exhausted));

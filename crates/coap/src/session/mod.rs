@@ -68,6 +68,10 @@ impl Session {
         self.server.respond(core, now, number, response, observed);
     }
 
+    pub(crate) fn has_observation(&self, id: ObservationId) -> bool {
+        self.server.is_observed(id.number)
+    }
+
     pub(crate) fn notify(&mut self, core: &mut Core, now: Mono, id: ObservationId, response: Response) {
         self.server.notify(core, now, id.number, response);
     }

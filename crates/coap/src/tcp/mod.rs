@@ -213,6 +213,13 @@ impl Connection {
         self.flush(now);
     }
 
+    /// Returns `true` if an observation has begun and has not ended. None begins beyond [`crate::settings::Limits::observations`], nor
+    /// with an error as response.
+    #[must_use]
+    pub fn is_observed(&self, id: ObservationId) -> bool {
+        self.session.has_observation(id)
+    }
+
     /// Sends the state of an observed resource. An error ends the observation.
     pub fn notify(&mut self, now: Mono, id: ObservationId, response: Response) {
         self.session.notify(&mut self.core, now, id, response);

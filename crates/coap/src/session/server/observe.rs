@@ -105,6 +105,10 @@ impl Server {
         !self.observers.observers.is_empty()
     }
 
+    pub(crate) fn is_observed(&self, number: u32) -> bool {
+        self.observers.observers.contains_key(&number)
+    }
+
     /// Reads the option Observe. Returns the identity of the observation that the client asks for.
     pub(super) fn observe(
         &mut self,

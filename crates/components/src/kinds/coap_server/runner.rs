@@ -16,7 +16,7 @@ use viaduct_node::{Component, Context, StartError, Stop};
 use super::proxy::{self, Answer, Forwarded};
 use super::resources::Resources;
 use super::service::{Outcome, Service, ServiceCounters, answered};
-use super::tcp::{self, Tcp};
+use super::tcp::{self, Arrived, Tcp};
 use super::{AddressCheckSetting, LimitSettings, Settings};
 use crate::coap;
 use crate::machine_counters::MachineCounters;
@@ -25,6 +25,9 @@ use crate::net::timer::PreciseTimer;
 
 /// Requests that are passed on at a time. More are answered 5.03.
 const FORWARDED_MAX: usize = 64;
+/// Octets over TCP that are handled before the requests in them are answered. They have at most 32 requests, fewer than may be
+/// unanswered.
+const PART_OCTETS: usize = 64;
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 
@@ -114,10 +117,7 @@ impl Runner {
                     Some(path) => self.take_sample(&path),
                     None => break,
                 },
-                arrived = self.tcp.next() => {
-                    let number = self.tcp.take(arrived?, self.service.links());
-                    number.into_iter().for_each(|number| self.settle(Transport::Tcp(number)));
-                }
+                arrived = self.tcp.next() => self.take_connection(arrived?),
                 _ = self.count.tick() => self.sync_counters(),
             }
             for (from, payload) in payloads.drain(..) {
@@ -129,6 +129,27 @@ impl Runner {
         }
         self.sync_counters();
         Ok(())
+    }
+
+    /// Handles what has happened on the connections over TCP.
+    fn take_connection(&mut self, arrived: Arrived) {
+        let number = match arrived {
+            Arrived::Client(stream, peer) => self.tcp.connect(stream, peer, self.service.links()),
+            Arrived::Octets(number, octets) => {
+                // Requests that arrive together are answered one after the other.
+                for part in octets.chunks(PART_OCTETS) {
+                    let Some(machine) = self.tcp.machine(number) else { return };
+                    machine.handle_octets(clock::mono(), part);
+                    self.handle_events(Transport::Tcp(number));
+                }
+                Some(number)
+            }
+            Arrived::End(number) => {
+                self.tcp.machine(number).into_iter().for_each(Connection::handle_end);
+                Some(number)
+            }
+        };
+        number.into_iter().for_each(|number| self.settle(Transport::Tcp(number)));
     }
 
     fn handle_timeout(&mut self, payloads: &mut Vec<Arrival>) {
@@ -150,7 +171,24 @@ impl Runner {
                 }
                 self.port.flush();
             }
-            Transport::Tcp(number) => self.tcp.flush(number),
+            Transport::Tcp(number) => self.flush_connection(number, true),
+        }
+    }
+
+    /// Writes what a connection has to send. If `is_last` is `false`, more follows soon. If it was closed, its observations end.
+    fn flush_connection(&mut self, number: tcp::Number, is_last: bool) {
+        if !self.tcp.flush(number, is_last) {
+            return;
+        }
+        let mut ended = 0;
+        self.observers.retain(|_, observers| {
+            let before = observers.len();
+            observers.retain(|(transport, _)| *transport != Transport::Tcp(number));
+            ended += before - observers.len();
+            !observers.is_empty()
+        });
+        if let Some(counter) = self.counters.ended.get(EndReason::Closed as usize) {
+            (0..ended).for_each(|_| counter.increment());
         }
     }
 
@@ -160,10 +198,16 @@ impl Runner {
             Transport::Tcp(number) => self.tcp.machine(number).and_then(Connection::poll_event),
         } {
             match event {
-                Event::Request { id, request, observe } => match self.service.handle(&request) {
-                    Outcome::Respond(response, path) => self.respond(transport, id, response, observe.zip(path)),
-                    Outcome::Forward(forwarded) => self.forward(transport, id, forwarded),
-                },
+                Event::Request { id, request, observe } => {
+                    match self.service.handle(&request) {
+                        Outcome::Respond(response, path) => self.respond(transport, id, response, observe.zip(path)),
+                        Outcome::Forward(forwarded) => self.forward(transport, id, forwarded),
+                    }
+                    // Large responses to many requests must not wait all at once.
+                    if let Transport::Tcp(number) = transport {
+                        self.flush_connection(number, false);
+                    }
+                }
                 Event::ObservationEnded { id, reason } => self.forget(transport, id, reason),
                 // This end sends no requests.
                 Event::Response { .. } | Event::Notification { .. } | Event::Failed { .. } | Event::Pong { .. } => {}
@@ -195,14 +239,6 @@ impl Runner {
     ) {
         let now = clock::mono();
         let is_observed = observed.is_some();
-        if let Some((observation, path)) = observed {
-            // A client may register again with the same identity.
-            let observers = self.observers.entry(path).or_default();
-            if !observers.contains(&(transport, observation)) {
-                observers.push((transport, observation));
-                self.counters.observations.increment();
-            }
-        }
         match transport {
             Transport::Udp if is_observed => self.endpoint.respond_observed(now, id, response),
             Transport::Udp => self.endpoint.respond(now, id, response),
@@ -211,6 +247,23 @@ impl Runner {
                 Some(machine) => machine.respond(now, id, response),
                 None => {}
             },
+        }
+        if let Some((observation, path)) = observed {
+            self.add_observer(transport, observation, path);
+        }
+    }
+
+    /// Adds an observer to a path, if its observation has begun.
+    fn add_observer(&mut self, transport: Transport, observation: ObservationId, path: String) {
+        let has_begun = match transport {
+            Transport::Udp => self.endpoint.is_observed(observation),
+            Transport::Tcp(number) => self.tcp.machine(number).is_some_and(|machine| machine.is_observed(observation)),
+        };
+        // A client may register again with the same identity.
+        let observers = self.observers.get(&path).map_or(&[][..], Vec::as_slice);
+        if has_begun && !observers.contains(&(transport, observation)) {
+            self.observers.entry(path).or_default().push((transport, observation));
+            self.counters.observations.increment();
         }
     }
 

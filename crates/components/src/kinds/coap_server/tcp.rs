@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use viaduct_bus::{Counter, clock};
+use viaduct_bus::Counter;
 use viaduct_coap::Resource;
 use viaduct_coap::tcp::Connection;
 use viaduct_node::{Component, Context, StartError};
@@ -19,8 +22,13 @@ use viaduct_units::{Mono, Rng};
 const READ_OCTETS: usize = 16 << 10;
 /// Reads of all connections that wait for the server.
 const READS_MAX: usize = 64;
-/// Writes of a connection that wait. A client that reads more slowly is disconnected.
+/// Writes of a connection that wait, and their octets. A client that reads more slowly is disconnected.
 const WRITES_MAX: usize = 256;
+const WRITE_OCTETS_MAX: usize = 4 << 20;
+/// Octets up to which messages share a write.
+const WRITE_OCTETS: usize = 64 << 10;
+/// Time for a write. A client that reads more slowly is disconnected.
+const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Identity of a connection in this process.
 pub(super) type Number = u64;
@@ -42,7 +50,35 @@ pub(super) struct Tcp {
 struct Link {
     machine: Connection,
     writes: mpsc::Sender<Bytes>,
+    /// Messages for the next write.
+    output: BytesMut,
+    /// Octets of the writes that wait.
+    waiting: Arc<AtomicUsize>,
     task: AbortHandle,
+}
+
+/// The client of a connection reads too slowly.
+struct Slow;
+
+impl Link {
+    /// Passes the messages of the machine on. Short ones share a write, which waits for more if `is_last` is `false`.
+    fn write(&mut self, is_last: bool) -> Result<(), Slow> {
+        while let Some(message) = self.machine.poll_transmit() {
+            self.output.extend_from_slice(&message);
+            if self.output.len() >= WRITE_OCTETS {
+                self.pass_on()?;
+            }
+        }
+        if is_last && !self.output.is_empty() { self.pass_on() } else { Ok(()) }
+    }
+
+    fn pass_on(&mut self) -> Result<(), Slow> {
+        let octets = self.output.split().freeze();
+        // A single message may be longer than the limit.
+        let waiting = self.waiting.fetch_add(octets.len(), Ordering::Relaxed);
+        let has_room = waiting <= WRITE_OCTETS_MAX && self.writes.try_send(octets).is_ok();
+        if has_room { Ok(()) } else { Err(Slow) }
+    }
 }
 
 /// What a connection has received.
@@ -111,24 +147,10 @@ impl Tcp {
         }
     }
 
-    /// Handles an event. Returns the connection that has events, if any.
-    pub(super) fn take(&mut self, arrived: Arrived, resources: Vec<Resource>) -> Option<Number> {
-        let now = clock::mono();
-        match arrived {
-            Arrived::Client(stream, peer) => self.connect(stream, peer, resources),
-            Arrived::Octets(number, octets) => {
-                self.links.get_mut(&number)?.machine.handle_octets(now, &octets);
-                Some(number)
-            }
-            Arrived::End(number) => {
-                self.links.get_mut(&number)?.machine.handle_end();
-                Some(number)
-            }
-        }
-    }
-
-    fn connect(&mut self, stream: TcpStream, peer: SocketAddr, resources: Vec<Resource>) -> Option<Number> {
-        if self.links.len() >= self.connections_max {
+    /// Serves a client. Returns its connection, or `None` if there are too many.
+    pub(super) fn connect(&mut self, stream: TcpStream, peer: SocketAddr, resources: Vec<Resource>) -> Option<Number> {
+        // A connection that ends counts until its last octets are written.
+        if self.tasks.len() >= self.connections_max {
             self.refused.increment();
             return None;
         }
@@ -140,8 +162,10 @@ impl Tcp {
         let mut machine = Connection::new(self.settings.clone(), self.random.next_u64(), peer);
         machine.set_resources(resources);
         let (writes, receiver) = mpsc::channel(WRITES_MAX);
-        let task = self.tasks.spawn(serve(number, stream, self.reads.0.clone(), receiver));
-        self.links.insert(number, Link { machine, writes, task });
+        let waiting = Arc::<AtomicUsize>::default();
+        let writing = (receiver, Arc::clone(&waiting));
+        let task = self.tasks.spawn(serve(number, stream, self.reads.0.clone(), writing));
+        self.links.insert(number, Link { machine, writes, output: BytesMut::new(), waiting, task });
         Some(number)
     }
 
@@ -149,20 +173,20 @@ impl Tcp {
         self.links.get_mut(&number).map(|link| &mut link.machine)
     }
 
-    /// Writes what the machine of a connection has to send, and closes the connection if it has ended.
-    pub(super) fn flush(&mut self, number: Number) {
-        let Some(link) = self.links.get_mut(&number) else { return };
-        let mut is_slow = false;
-        while let Some(octets) = link.machine.poll_transmit() {
-            is_slow |= link.writes.try_send(octets).is_err();
-        }
+    /// Writes what the machine of a connection has to send, and closes the connection if it has ended or if the client reads too
+    /// slowly. If `is_last` is `false`, more follows soon. Returns `true` if it was closed.
+    pub(super) fn flush(&mut self, number: Number, is_last: bool) -> bool {
+        let Some(link) = self.links.get_mut(&number) else { return false };
+        let is_slow = link.write(is_last || link.machine.closed().is_some()).is_err();
         if is_slow {
             link.task.abort();
         }
-        if is_slow || link.machine.closed().is_some() {
+        let is_closed = is_slow || link.machine.closed().is_some();
+        if is_closed {
             // Without the sender, the task writes the rest and closes.
             self.links.remove(&number);
         }
+        is_closed
     }
 
     /// Returns the time at which [`Self::handle_timeout`] must be called, or `None`.
@@ -192,7 +216,7 @@ async fn serve(
     number: Number,
     mut stream: TcpStream,
     reads: mpsc::Sender<(Number, Read)>,
-    mut writes: mpsc::Receiver<Bytes>,
+    (mut writes, waiting): (mpsc::Receiver<Bytes>, Arc<AtomicUsize>),
 ) {
     let mut buffer = BytesMut::new();
     let (mut reader, mut writer) = stream.split();
@@ -211,9 +235,11 @@ async fn serve(
     };
     let writing = async {
         while let Some(octets) = writes.recv().await {
-            if writer.write_all(&octets).await.is_err() {
-                return;
+            let written = tokio::time::timeout(WRITE_TIME_MAX, writer.write_all(&octets)).await;
+            if !matches!(written, Ok(Ok(()))) {
+                break;
             }
+            waiting.fetch_sub(octets.len(), Ordering::Relaxed);
         }
         _ = writer.shutdown().await;
     };
@@ -221,4 +247,6 @@ async fn serve(
         () = writing => {}
         () = reading => {}
     }
+    // The server may have ended, or may know it.
+    _ = reads.send((number, Read::End)).await;
 }
