@@ -31,6 +31,7 @@ const PAGES: &[&str] = &[
     "docs/guides/bus.md",
     "docs/guides/component.md",
     "docs/guides/config-files.md",
+    "docs/guides/constrained-robots.md",
     "docs/guides/from-mqtt-client.md",
     "docs/guides/its-station.md",
     "docs/guides/link-emulator.md",
@@ -161,7 +162,7 @@ fn shim(path: &Path, body: &str) {
 
 /// Returns the reason why the commands cannot be run here, or `None` if they can.
 fn obstacle() -> Option<String> {
-    for program in ["unshare", "ip", "mosquitto_sub", "curl", "jq", "python3", "ogrinfo"] {
+    for program in ["unshare", "ip", "mosquitto_sub", "coap-client-notls", "curl", "jq", "python3", "ogrinfo"] {
         let found = Command::new("bash").args(["-c", &format!("command -v {program}")]).output().unwrap();
         if !found.status.success() {
             return Some(format!("{program} is not installed"));
