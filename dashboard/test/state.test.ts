@@ -263,6 +263,12 @@ describe("Drops", () => {
     expect(rows.map(({ kind }) => kind === "drop")).toEqual([true, true, true, false, false, false, false, false, false, false]);
   });
 
+  test("a response with success is no drop", () => {
+    const counter = { component: "server", name: "responses", value: 3, rate_hz: 1 };
+    const report: Kpis = { ...kpis(0, 0), counters: [{ ...counter, reason: "success" }, { ...counter, reason: "client_error" }] };
+    expect(new Drops().update(report)).toEqual([{ where: "server responses", reason: "client_error", total: 3, rate_hz: 0, kind: "drop" }]);
+  });
+
   test("lists the drops of a topic that its subscriptions do not explain", () => {
     const report = kpis(0, 5);
     for (const topic of report.topics) topic.dropped = 8;

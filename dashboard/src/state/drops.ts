@@ -75,7 +75,8 @@ function totalsOf(kpis: Kpis): Totals {
   }
   for (const [reason, count] of Object.entries(kpis.cache.rejected)) add("cache", reason, count);
   for (const { component, name, reason, value } of kpis.counters) {
-    if (reason !== undefined) add(name === "dropped" ? component : `${component} ${name}`, reason, value, kindOf(name, reason));
+    // The responses of a CoAP server are counted by class.
+    if (reason !== undefined && !(name === "responses" && reason === "success")) add(name === "dropped" ? component : `${component} ${name}`, reason, value, kindOf(name, reason));
   }
   return totals;
 }
