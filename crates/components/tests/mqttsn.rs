@@ -8,7 +8,7 @@ mod peers;
 mod support;
 
 use peers::{Client, free_udp_port, has_client};
-use support::{Mosquitto, PATIENCE, Subscriber, TestNode, count, eventually, free_port, has};
+use support::{Account, Mosquitto, PATIENCE, Subscriber, TestNode, count, eventually, free_port, has};
 use viaduct_bus::{Qos, Recv};
 use viaduct_messages::foxglove::Log;
 
@@ -205,6 +205,24 @@ fn a_robot_exchanges_samples_with_an_edge_node() {
     exchange(&behind, &edge, "through a forwarder, asleep between messages");
     eventually("the forwarder counts", || count(&relay.bus(), "forwarder", "to_gateway") > 40);
     assert!(behind.stop() && relay.stop() && edge.stop());
+}
+
+#[test]
+fn a_message_that_is_not_acknowledged_before_the_stop_is_counted_once() {
+    // A gateway that accepts the client and nothing else.
+    let gateway = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let robot = robot("robot", &format!("      gateway: {}\n", gateway.local_addr().unwrap()));
+    let mut datagram = [0; 256];
+    let (_, client) = gateway.recv_from(&mut datagram).unwrap();
+    assert_eq!(datagram[1], 0x04, "CONNECT");
+    gateway.send_to(&[3, 5, 0], client).unwrap();
+    for number in 0..3 {
+        robot.log("log/n", &number.to_string());
+    }
+    let bus = robot.bus();
+    eventually("the messages are taken", || count(&bus, "uplink", "taken") == 3);
+    robot.stop();
+    assert_eq!(Account::of(&bus, "uplink").reason("stopped"), 3);
 }
 
 #[test]

@@ -132,7 +132,8 @@ impl Runner {
                 self.client.handle_datagram(clock::mono(), from, &payload);
             }
         }
-        self.counters.stopped.add(self.waiting.len() as u64);
+        // The machine reports them once more as failed when it leaves the gateway.
+        self.counters.stopped.add(self.waiting.drain().count() as u64);
         self.leave(&mut payloads).await?;
         self.sync_counters();
         Ok(())
