@@ -22,6 +22,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("make build", "the tests use the binary that cargo built for them"),
     ("bash .ci/run", "it contains this test"),
     ("python3 -m venv", "the namespace has no network; `.venv` is the environment that `make setup` created"),
+    ("kill $(jobs -p)", "the programs in the background are not jobs of this shell, and end with the page"),
     ("sudo setcap", "it would change the binary that other tests run"),
 ];
 
