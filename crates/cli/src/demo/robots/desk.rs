@@ -68,7 +68,7 @@ impl Desk {
         if self.started.elapsed() < FIRST_STOP + PERIOD * self.commands {
             return;
         }
-        self.send(if self.commands % 2 == 0 { Action::Stop } else { Action::Go });
+        self.send(if self.commands.is_multiple_of(2) { Action::Stop } else { Action::Go });
         self.commands += 1;
     }
 
