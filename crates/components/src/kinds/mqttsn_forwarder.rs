@@ -136,7 +136,7 @@ impl Runner {
         while let Some(transmit) = self.forwarder.poll_transmit() {
             match transmit.to {
                 Destination::Unicast(address) if address == self.gateway => {
-                    self.uplink.push(address, transmit.datagram)
+                    self.uplink.push(address, transmit.datagram);
                 }
                 Destination::Unicast(address) | Destination::Broadcast { reply_to: Some(address), .. } => {
                     self.nodes.push(address, transmit.datagram);

@@ -224,8 +224,8 @@ fn dtls_counters<C: Component>(context: &Context<C>) -> MachineCounters<Counters
         totals.one("dtls_sessions", |counters| counters.sessions);
         totals.one("dtls_sent", |counters| counters.sent);
         totals.one("dtls_unsent", |counters| counters.unsent);
-        totals.each("dtls_dropped", &DropReason::ALL, DropReason::label, |counters, reason| counters.dropped(reason));
-        totals.each("dtls_ended", &EndReason::ALL, EndReason::label, |counters, reason| counters.ended(reason));
+        totals.each("dtls_dropped", &DropReason::ALL, DropReason::label, Counters::dropped);
+        totals.each("dtls_ended", &EndReason::ALL, EndReason::label, Counters::ended);
     })
 }
 

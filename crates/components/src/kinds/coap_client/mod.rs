@@ -195,7 +195,7 @@ impl Component for CoapClient {
     }
 
     fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
-        let runner = Runner::open(settings, context)?;
+        let runner = Runner::open(&settings, context)?;
         context.spawn_io(runner.run());
         Ok(Self)
     }

@@ -83,7 +83,7 @@ struct Counters {
 
 impl Runner {
     /// Opens the socket and the topics. Must be called inside the runtime.
-    pub(super) fn open<C: Component>(settings: Settings, context: &Context<C>) -> Result<Self, StartError> {
+    pub(super) fn open<C: Component>(settings: &Settings, context: &Context<C>) -> Result<Self, StartError> {
         let mut tick = tokio::time::interval(COUNT_PERIOD);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let machine = viaduct_coap::Settings {

@@ -33,6 +33,9 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Identity of a connection in this process.
 pub(super) type Number = u64;
 
+/// What a connection has received, with its number.
+type Numbered = (Number, Read);
+
 /// The connections.
 pub(super) struct Tcp {
     listener: Option<TcpListener>,
@@ -41,7 +44,7 @@ pub(super) struct Tcp {
     connections_max: usize,
     links: HashMap<Number, Link>,
     last: Number,
-    reads: (mpsc::Sender<(Number, Read)>, mpsc::Receiver<(Number, Read)>),
+    reads: (mpsc::Sender<Numbered>, mpsc::Receiver<Numbered>),
     tasks: JoinSet<()>,
     accepted: Counter,
     refused: Counter,
@@ -215,7 +218,7 @@ impl Tcp {
 async fn serve(
     number: Number,
     mut stream: TcpStream,
-    reads: mpsc::Sender<(Number, Read)>,
+    reads: mpsc::Sender<Numbered>,
     (mut writes, waiting): (mpsc::Receiver<Bytes>, Arc<AtomicUsize>),
 ) {
     let mut buffer = BytesMut::new();

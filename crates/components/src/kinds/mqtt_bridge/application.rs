@@ -123,7 +123,7 @@ impl Application for Bridge {
     }
 
     fn receive(&mut self, packet: &PublishPacket) -> Reception {
-        Reception::Done(self.inbound.take(packet, clock::now()))
+        Reception::Done(self.inbound.take(packet, clock::now()).map(Box::new))
     }
 
     fn refuse_long(&self, topic: &str) {

@@ -303,13 +303,11 @@ impl Broker {
         let now = clock::mono();
         match (self, arrived) {
             (Self::External(external), Arrived::Connection(number, event)) => {
-                external.take(now, (number, event), gateway)
+                external.take(now, (number, event), gateway);
             }
-            (Self::Embedded(embedded), Arrived::Message(packet)) => {
-                if embedded.admits(&packet) {
-                    let message = message(&packet.topic_name, packet.payload, packet.qos, packet.retain);
-                    gateway.route(now, &message, embedded.next_delivery());
-                }
+            (Self::Embedded(embedded), Arrived::Message(packet)) if embedded.admits(&packet) => {
+                let message = message(&packet.topic_name, packet.payload, packet.qos, packet.retain);
+                gateway.route(now, &message, embedded.next_delivery());
             }
             (Self::Embedded(embedded), Arrived::Changed) => {
                 embedded.subscribe_again().await;

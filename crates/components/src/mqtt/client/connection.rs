@@ -469,7 +469,7 @@ impl Connection {
                 Reception::Done(None) => {}
                 Reception::Done(Some(answer)) => {
                     outbox.counts().taken.increment();
-                    _ = outbox.accept(answer);
+                    _ = outbox.accept(*answer);
                 }
             }
             if let Some(id) = once {

@@ -476,7 +476,7 @@ fn sum_of(parts: &[&[u8]]) -> u32 {
 /// The first record of some octets.
 enum Read<'a> {
     /// A record with its payload and the octets behind it.
-    Record(Record<'a>, &'a [u8], &'a [u8]),
+    Record(Box<Record<'a>>, &'a [u8], &'a [u8]),
     /// The record is not complete, or there is none.
     End,
     Damaged,
@@ -500,7 +500,7 @@ fn read(octets: &[u8]) -> Read<'_> {
     if sum_of(&[header, payload]) != sum {
         return Read::Damaged;
     }
-    serde_json::from_slice(header).map_or(Read::Damaged, |record| Read::Record(record, payload, rest))
+    serde_json::from_slice(header).map_or(Read::Damaged, |record| Read::Record(Box::new(record), payload, rest))
 }
 
 /// The state that follows from the records of a segment.
@@ -522,7 +522,7 @@ impl Replay {
         loop {
             match read(octets) {
                 Read::Record(record, payload, rest) => {
-                    replay.apply(record, payload, client);
+                    replay.apply(*record, payload, client);
                     octets = rest;
                 }
                 Read::End => return replay,

@@ -105,7 +105,7 @@ pub(crate) trait Application: Send + Sync {
 /// What happens with a received message.
 pub(crate) enum Reception {
     /// It is acknowledged. The answer to it, if any, is published.
-    Done(Option<Message>),
+    Done(Option<Box<Message>>),
     /// It is acknowledged when [`Application::acknowledgement`] returns it.
     Later,
 }
