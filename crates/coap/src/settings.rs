@@ -144,7 +144,7 @@ pub struct Limits {
     pub body_octets: usize,
     /// Bodies of one peer that are received or sent in blocks, in each direction.
     pub bodies_per_peer: usize,
-    /// Octets of all bodies in blocks.
+    /// Octets of all bodies in blocks, with 80 octets more for each block of a body whose blocks arrive in any order (Q-Block).
     pub bodies_octets: usize,
     /// Time after which a body whose next block does not arrive is dropped.
     pub body_lifetime: Duration,

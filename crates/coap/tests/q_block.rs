@@ -119,7 +119,8 @@ fn unfinished_sets_are_bounded_and_expire() {
     let mut server = Endpoint::new(Settings { limits, ..settings(true) }, 1);
     for number in 0..1000 {
         put(&mut server, number, true);
-        assert!(server.body_octets() <= 2048);
+        // The limit includes the memory that each block needs beside its payload.
+        assert!(server.body_octets() <= 4096);
     }
     sent(&mut server);
     let mut seconds = 0;
