@@ -9,7 +9,6 @@
 #[allow(dead_code, reason = "the client is not used here")]
 mod peers;
 #[path = "mqtt/support.rs"]
-#[allow(dead_code, reason = "brokers are not used here")]
 mod support;
 
 use std::collections::HashMap;
