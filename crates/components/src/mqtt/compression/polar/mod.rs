@@ -2,7 +2,7 @@
 //!
 //! Such a sensor measures distances in steps of some millimetres and azimuths in steps of 0.01 degrees, with beams of fixed elevation. A
 //! driver computes x, y and z as float32 from them. This form finds the steps and the constants of the beams in the points, predicts the
-//! coordinates with the arithmetic of [`model`], and stores the steps with the differences between coordinates and predictions, counted
+//! coordinates with the arithmetic of `model`, and stores the steps with the differences between coordinates and predictions, counted
 //! in neighbouring float32. Most differences are zero, and any others are stored as well, so each message is restored bit by bit. A point
 //! without such steps is stored as it is. Times are predicted from the beams in the same way. Intensities and all other octets are stored
 //! as differences to the previous point of the same beam.
