@@ -10,8 +10,9 @@ use crate::codec::BlockSize;
 pub const STANDARD: Profile =
     Profile { first: Duration::from_secs(2), spread: 1.5, growth: 2.0, retransmissions: 4, measured: None };
 
-/// Waits from measured round trips. Until the first measurement, the wait is ACK_TIMEOUT.
-pub const ADAPTIVE: Profile = Profile { first: Duration::from_secs(2), ..Profile::ADAPTIVE };
+/// Waits from measured round trips. Until the first measurement, ACK_TIMEOUT is 1 s, the least that RFC 7252, 4.8.1 permits
+/// without a measurement.
+pub const ADAPTIVE: Profile = Profile::ADAPTIVE;
 
 /// EXCHANGE_LIFETIME: time from the first transmission of a confirmable message until its message ID may be used again.
 pub const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use viaduct_units::Rng;
+use viaduct_units::{Mono, Rng};
 
 use crate::budget::Budget;
 use crate::codec::{BlockSize, Code, OptionNumber, Token, WriteError, Writer, option_octets};
@@ -30,8 +30,8 @@ pub(crate) struct Core {
     pub(crate) sizes: Sizes,
     /// Time to wait for an answer of the peer that is addressed. Only Q-Block uses it.
     pub(crate) wait: Duration,
-    /// Round trip that the request layer has measured.
-    pub(crate) measured: Option<Duration>,
+    /// When the request layer sent the messages whose answer has arrived.
+    pub(crate) measured: Option<Mono>,
     /// `true` on a reliable transport.
     pub(crate) reliable: bool,
     /// Datagrams to send.

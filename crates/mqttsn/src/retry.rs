@@ -16,6 +16,7 @@ pub const STANDARD: Profile =
 pub(crate) struct Retry {
     /// Time of the first transmission.
     first: Mono,
+    last: Mono,
     /// Wait after the last transmission.
     wait: Duration,
     /// Time of the next transmission.
@@ -27,18 +28,18 @@ impl Retry {
     /// Starts with the first transmission.
     pub(crate) fn start(now: Mono, round_trip: &RoundTrip, profile: &Profile, random: &mut Rng) -> Self {
         let wait = round_trip.wait(profile, now, random.fraction());
-        Self { first: now, wait, due: now.plus(wait), transmissions: 1 }
+        Self { first: now, last: now, wait, due: now.plus(wait), transmissions: 1 }
     }
 
     /// Counts the next transmission. Returns `false` if the message has been sent often enough.
     pub(crate) fn again(&mut self, now: Mono, profile: &Profile) -> bool {
         let Some(wait) = profile.next(self.transmissions, self.wait) else { return false };
-        *self = Self { wait, due: now.plus(wait), transmissions: self.transmissions + 1, ..*self };
+        *self = Self { last: now, wait, due: now.plus(wait), transmissions: self.transmissions + 1, ..*self };
         true
     }
 
     /// Measures the round trip at the arrival of the answer.
     pub(crate) fn answered(&self, now: Mono, round_trip: &mut RoundTrip) {
-        round_trip.measure(now, now.since(self.first), self.transmissions);
+        round_trip.measure(now, self.first, self.last, self.transmissions);
     }
 }

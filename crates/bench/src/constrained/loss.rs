@@ -30,7 +30,7 @@ const BURST_PACKETS: f64 = 4.0;
 /// Clients at a time. Each sends its messages one after the other.
 const CLIENTS: usize = 20;
 /// Longest time of a cell.
-const TIME_MAX: Duration = Duration::from_secs(20);
+const TIME_MAX: Duration = Duration::from_secs(120);
 /// Longest time of a cell whose clients wait for seconds.
 const SLOW_TIME_MAX: Duration = Duration::from_secs(8);
 
@@ -76,8 +76,8 @@ impl Lossy {
 pub(super) fn measure(options: &Options, results: &mut Results) -> Result<(), BenchError> {
     let is_chosen = |percent: &u32| options.all || ESSENTIAL_LOSSES.contains(percent);
     let independent = LOSSES.into_iter().filter(is_chosen).map(|percent| Lossy { percent, is_bursty: false });
-    let bursty = [10, 25].into_iter().filter(|percent| options.all || *percent == 25);
-    let bursty = bursty.map(|percent| Lossy { percent, is_bursty: true });
+    let bursty = if options.all { &[10, 25][..] } else { &[] };
+    let bursty = bursty.iter().copied().map(|percent| Lossy { percent, is_bursty: true });
     for (number, link) in (0..).zip(independent.chain(bursty)) {
         print_progress(&format!("constrained: loss of {}", link.label("both directions")));
         match Tunnel::up(&link.settings(options.seed.wrapping_add(number))?) {

@@ -64,7 +64,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { messages: 10_000, lossy_messages: 600, all: false, crowd_s: 4, rivals: None, program: None, seed: 1 }
+        Self { messages: 10_000, lossy_messages: 2000, all: false, crowd_s: 4, rivals: None, program: None, seed: 1 }
     }
 }
 

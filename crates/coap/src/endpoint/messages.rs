@@ -66,6 +66,7 @@ struct InFlight {
     purpose: Purpose,
     token: Token,
     first_sent: Mono,
+    last_sent: Mono,
     transmissions: u32,
     wait: Duration,
     /// Time of the next retransmission.
@@ -176,9 +177,9 @@ impl Messages {
         self.round_trip.wait(&core.settings.retransmission, now, core.random.fraction())
     }
 
-    /// Processes the round trip of non-confirmable messages.
-    pub(super) fn measure(&mut self, now: Mono, elapsed: Duration) {
-        self.round_trip.measure(now, elapsed, 1);
+    /// Processes the answer to non-confirmable messages that were sent at this time.
+    pub(super) fn measure(&mut self, now: Mono, sent: Mono) {
+        self.round_trip.measure(now, sent, sent, 1);
     }
 
     pub(super) fn next_timeout(&self) -> Option<Mono> {
@@ -260,7 +261,9 @@ impl Messages {
         let wait = self.wait(core, now);
         let due = now.plus(wait);
         core.transmit(self.address, datagram.clone());
-        self.in_flight.insert(id, InFlight { datagram, purpose, token, first_sent: now, transmissions: 1, wait, due });
+        let (first_sent, last_sent) = (now, now);
+        let message = InFlight { datagram, purpose, token, first_sent, last_sent, transmissions: 1, wait, due };
+        self.in_flight.insert(id, message);
         self.timers.set(due, Timer::Retransmit(id));
     }
 
@@ -454,7 +457,7 @@ impl Messages {
     pub(super) fn acknowledged(&mut self, core: &mut Core, now: Mono, id: u16) -> Option<Purpose> {
         let used = self.in_flight.len();
         let message = self.land(id)?;
-        self.round_trip.measure(now, now.since(message.first_sent), message.transmissions);
+        self.round_trip.measure(now, message.first_sent, message.last_sent, message.transmissions);
         self.window.acknowledged(used, core.settings.window);
         self.verify(core);
         Some(message.purpose)
@@ -547,6 +550,7 @@ impl Messages {
         core.counters.retransmissions += 1;
         core.transmit(self.address, message.datagram.clone());
         message.transmissions += 1;
+        message.last_sent = now;
         message.wait = wait;
         message.due = now.plus(wait);
         self.timers.set(message.due, Timer::Retransmit(sent_as));

@@ -221,8 +221,8 @@ impl Endpoint {
             self.core.wait = peer.wait(&mut self.core, now);
         }
         let result = function(peer, &mut self.core);
-        if let Some(elapsed) = self.core.measured.take() {
-            peer.measure(now, elapsed);
+        if let Some(sent) = self.core.measured.take() {
+            peer.measure(now, sent);
         }
         peer.flush(&mut self.core, now);
         let next = peer.next_timeout();

@@ -94,8 +94,8 @@ impl Peer {
         self.messages.wait(core, now)
     }
 
-    pub(super) fn measure(&mut self, now: Mono, elapsed: Duration) {
-        self.messages.measure(now, elapsed);
+    pub(super) fn measure(&mut self, now: Mono, sent: Mono) {
+        self.messages.measure(now, sent);
     }
 
     pub(super) fn next_timeout(&self) -> Option<Mono> {

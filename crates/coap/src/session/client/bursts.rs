@@ -58,9 +58,9 @@ pub(super) struct Attempts {
 
 impl Attempts {
     /// Begins anew after an answer. The answer to the first attempt is a measurement of the round trip.
-    fn answered(&mut self, core: &mut Core, now: Mono) {
+    fn answered(&mut self, core: &mut Core) {
         if self.count == 1 && self.at.is_some() {
-            core.measured = self.at.map(|at| now.since(at));
+            core.measured = self.at;
         }
         *self = Self::default();
     }
@@ -234,15 +234,15 @@ impl Pending {
     }
 
     /// Processes a response to a request with Q-Block. Returns `None` if it is the response to the whole request.
-    pub(super) fn continue_burst(&mut self, core: &mut Core, now: Mono, message: &Inbound) -> Option<Step> {
+    pub(super) fn continue_burst(&mut self, core: &mut Core, message: &Inbound) -> Option<Step> {
         match self.burst {
-            Some(Burst::Upload { .. }) => self.continue_upload_burst(core, now, message),
-            Some(Burst::Awaited | Burst::Download { .. }) => self.continue_download_burst(core, now, message),
+            Some(Burst::Upload { .. }) => self.continue_upload_burst(core, message),
+            Some(Burst::Awaited | Burst::Download { .. }) => self.continue_download_burst(core, message),
             None => None,
         }
     }
 
-    fn continue_upload_burst(&mut self, core: &mut Core, now: Mono, message: &Inbound) -> Option<Step> {
+    fn continue_upload_burst(&mut self, core: &mut Core, message: &Inbound) -> Option<Step> {
         let last = self.last_block(core);
         let format = message.options.uint(OptionNumber::CONTENT_FORMAT);
         let Some(Burst::Upload { sent, .. }) = &mut self.burst else { return None };
@@ -273,11 +273,11 @@ impl Pending {
                 return None;
             }
         }
-        self.attempts.answered(core, now);
+        self.attempts.answered(core);
         Some(Step::Burst)
     }
 
-    fn continue_download_burst(&mut self, core: &mut Core, now: Mono, message: &Inbound) -> Option<Step> {
+    fn continue_download_burst(&mut self, core: &mut Core, message: &Inbound) -> Option<Step> {
         let block = message.options.get(OptionNumber::Q_BLOCK2).and_then(|value| Block::decode(value));
         let Some(block) = block.filter(|_| message.code.is_success()) else {
             self.burst = None;
@@ -304,7 +304,7 @@ impl Pending {
             let Some(Burst::Download { first, body, .. }) = self.burst.take() else { return None };
             return Some(self.complete(Response { payload: body.finish(), ..first }));
         }
-        self.attempts.answered(core, now);
+        self.attempts.answered(core);
         let ends = block.number == *end || !block.more;
         if body.next() > *end {
             *end = set_end(body.next());

@@ -364,7 +364,7 @@ impl Pending {
     }
 
     fn take_response(&mut self, core: &mut Core, now: Mono, message: Inbound) -> Step {
-        if let Some(step) = self.continue_burst(core, now, &message) {
+        if let Some(step) = self.continue_burst(core, &message) {
             return step;
         }
         if let Some(step) = blocks::continue_upload(self, &core.sizes, &message) {
