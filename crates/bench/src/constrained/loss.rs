@@ -50,7 +50,10 @@ impl Lossy {
             (_, true) => json!({ "bursts": { "loss": share, "packets": BURST_PACKETS } }),
         };
         let [base, exponential] = DELAY_MS;
-        let links = json!({ "both": { "loss": loss, "delay": { "base_ms": base, "jitter": { "exponential_ms": exponential } } } });
+        // If the packets of all clients kept one order, each would wait for the slowest before it, and the round trip of a
+        // client would depend on the others. A client has one message in flight, so its own packets keep their order.
+        let delay = json!({ "base_ms": base, "jitter": { "exponential_ms": exponential }, "order": "free" });
+        let links = json!({ "both": { "loss": loss, "delay": delay } });
         let links: LinksConfig = serde_json::from_value(links).map_err(BenchError::part("cannot describe a link"))?;
         Ok(TunnelSettings { links, seed, ..TunnelSettings::default() })
     }
