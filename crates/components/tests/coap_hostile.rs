@@ -19,6 +19,7 @@ const FLOOD_BYTES_MAX: usize = 64 << 20;
 /// Type of a confirmable message.
 const CON: u8 = 0;
 /// Codes.
+const EMPTY: u8 = 0;
 const GET: u8 = 0x01;
 const PUT: u8 = 0x03;
 const CONTENT: u8 = 0x45;
@@ -152,12 +153,16 @@ impl Server {
 }
 
 /// Sends a request until it is answered. Returns the answer, or `None` if there is none.
+///
+/// The server pings a client that it does not know. Such an empty message is not the answer.
 fn exchange(socket: &UdpSocket, request: &[u8]) -> Option<Vec<u8>> {
     let mut answer = [0; 2048];
     for _ in 0..10 {
         socket.send(request).unwrap();
-        if let Ok(octets) = socket.recv(&mut answer) {
-            return Some(answer[..octets].to_vec());
+        while let Ok(octets) = socket.recv(&mut answer) {
+            if answer[1] != EMPTY {
+                return Some(answer[..octets].to_vec());
+            }
         }
     }
     None
