@@ -99,7 +99,36 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
     let failed = BenchError::part::<String>("cannot start a node");
     let server = setup::coap_node(options, place).map_err(&failed)?;
     let gateway = setup::gateway_node(options, place, Behind::Embedded, false, 1000).map_err(&failed)?;
-    let each = options.lossy_messages.div_ceil(CLIENTS).max(1);
+    // libcoap mostly waits, so that its few packets may pass beside those of the other cells.
+    std::thread::scope(|scope| {
+        let libcoap = scope.spawn(|| libcoap(options, link, place, server.address));
+        measure_ours(options, link, tunnel, [server.address, gateway.address], results)?;
+        match libcoap.join().unwrap_or_else(|_| Err("it panicked".to_owned())) {
+            Ok(series) => {
+                let params = link.params(json!({ "type": "con" }));
+                results.add(Part::Loss, "libcoap", params, &link.label("libcoap's client"), series);
+            }
+            Err(why) => results.missing(&link.label("libcoap's client"), &why),
+        }
+        Ok::<(), BenchError>(())
+    })?;
+    mqtt(link, tunnel, messages_each(options), results)
+}
+
+/// Returns the number of messages of each client.
+fn messages_each(options: &Options) -> usize {
+    options.lossy_messages.div_ceil(CLIENTS).max(1)
+}
+
+/// Measures our clients with our server and our gateway.
+fn measure_ours(
+    options: &Options,
+    link: Lossy,
+    tunnel: &Tunnel,
+    [server, gateway]: [SocketAddr; 2],
+    results: &mut Results,
+) -> Result<(), BenchError> {
+    let each = messages_each(options);
     for (timers, profile, time_max) in
         [("adaptive", Profile::ADAPTIVE, TIME_MAX), ("standard", viaduct_coap::settings::STANDARD, SLOW_TIME_MAX)]
     {
@@ -108,9 +137,8 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
             continue;
         }
         let form = CoapForm { path: PATH, put: false, confirmable: true, octets: PAYLOAD_OCTETS };
-        let series = at_near_end(tunnel, each, time_max, |number| {
-            CoapSender::new(server.address, &form, profile, number as u64)
-        })?;
+        let series =
+            at_near_end(tunnel, each, time_max, |number| CoapSender::new(server, &form, profile, number as u64))?;
         let params = link.params(json!({ "type": "con", "path": "bus", "timers": timers }));
         results.add(Part::Loss, "viaduct.coap", params, &link.label(&format!("CoAP CON, timers {timers}")), series);
     }
@@ -121,7 +149,7 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
         if timers == "standard" && (!options.all || link.percent > 10) {
             continue;
         }
-        let series = at_near_end(tunnel, each, time_max, |number| sn_sender(gateway.address, number, profile))?;
+        let series = at_near_end(tunnel, each, time_max, |number| sn_sender(gateway, number, profile))?;
         let params = link.params(json!({ "qos": 1, "mode": "aggregating", "path": "embedded", "timers": timers }));
         results.add(
             Part::Loss,
@@ -131,8 +159,7 @@ fn measure_link(options: &Options, link: Lossy, tunnel: &Tunnel, results: &mut R
             series,
         );
     }
-    libcoap(options, link, place, server.address, results);
-    mqtt(link, tunnel, each, results)
+    Ok(())
 }
 
 fn sn_sender(gateway: SocketAddr, number: usize, profile: Profile) -> Result<SnSender, BenchError> {
@@ -153,8 +180,7 @@ fn at_near_end<S: Sender>(
 }
 
 /// Runs as many clients of libcoap, whose waits are those of RFC 7252. Each sends fewer messages, because they take seconds.
-fn libcoap(options: &Options, link: Lossy, place: Place<'_>, server: SocketAddr, results: &mut Results) {
-    let label = link.label("libcoap's client");
+fn libcoap(options: &Options, link: Lossy, place: Place<'_>, server: SocketAddr) -> Result<Series, String> {
     let each = if link.percent == 0 { 20 } else { 3 };
     let all: Result<Vec<Series>, String> = std::thread::scope(|scope| {
         let threads: Vec<_> =
@@ -162,10 +188,7 @@ fn libcoap(options: &Options, link: Lossy, place: Place<'_>, server: SocketAddr,
         let ended = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err("it panicked".to_owned())));
         ended.collect()
     });
-    match all {
-        Ok(all) => results.add(Part::Loss, "libcoap", link.params(json!({ "type": "con" })), &label, Series::join(all)),
-        Err(why) => results.missing(&label, &why),
-    }
+    all.map(Series::join)
 }
 
 /// Runs clients of MQTT over TCP.

@@ -270,10 +270,7 @@ fn baselines(options: &Options, results: &mut Results) -> Result<(), BenchError>
         }
         Err(why) => results.missing("MQTT over TCP", &why),
     }
-    let port = Place::Host.port().map_err(BenchError::part("cannot find a port"))?;
-    let address = SocketAddr::from((Place::Host.address(), port));
-    let node = setup::node(options, Place::Host, address, &format!("node: bench\nhttp: {address}\ncomponents: {{}}\n"));
-    match node {
+    match setup::http_node(options) {
         Ok(server) => {
             let mut sender = HttpSender::connect(server.address)?;
             let series = measured(&mut sender, options.messages)?;

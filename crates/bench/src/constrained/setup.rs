@@ -129,6 +129,17 @@ pub(super) fn coap_node(options: &Options, place: Place<'_>) -> Result<Server, S
     node(options, place, address, &config)
 }
 
+/// Starts a node with the HTTP endpoint of every node. It needs a component, which does nothing here.
+pub(super) fn http_node(options: &Options) -> Result<Server, String> {
+    let [http, coap] =
+        [Place::Host.port()?, Place::Host.port()?].map(|port| SocketAddr::from((Place::Host.address(), port)));
+    let config = format!(
+        "node: bench\nhttp: {http}\ncomponents:\n  server: {{ kind: coap_server, settings: {{ listen: {coap}, resources: \
+         [ {{ path: {PATH}, to: sink, type: {{ opaque: blob }}, encoding: native }} ] }} }}\n"
+    );
+    node(options, Place::Host, http, &config)
+}
+
 /// The broker behind a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Behind {
