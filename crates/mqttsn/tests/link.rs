@@ -288,6 +288,20 @@ fn a_sleeping_client_wakes_up_by_itself() {
 }
 
 #[test]
+fn a_request_made_while_the_client_falls_asleep_is_sent_before_the_sleep() {
+    for loss in [0.0, LOSS] {
+        let mut system = system(loss, client(), gateway());
+        connect(&mut system);
+        system.with_a(|end, now| end.client.sleep(now, secs(100))).unwrap();
+        assert_eq!(system.a().client.state(), ClientState::Leaving);
+        publish(&mut system, "up", "late", Qos::AtLeastOnce);
+        system.run_for(secs(50));
+        assert_eq!(system.b().payloads("up"), ["late"]);
+        assert_eq!((system.a().client.state(), system.a().client.pending()), (ClientState::Asleep, 0));
+    }
+}
+
+#[test]
 fn all_kinds_of_topics_work_both_ways() {
     let predefined = PredefinedTopics::from([(7, Arc::from("predefined/7"))]);
     let settings = GatewaySettings { predefined: predefined.clone(), without_connection: true, ..gateway() };

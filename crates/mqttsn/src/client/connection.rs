@@ -108,7 +108,8 @@ impl Client {
     }
 
     /// Goes to sleep once all requests are finished: the gateway buffers messages. The client wakes up by itself at the end
-    /// of the duration, 1 to 65,535 s, receives them and sleeps again.
+    /// of the duration, 1 to 65,535 s, receives them and sleeps again. Requests that are made after [`ClientEvent::Asleep`]
+    /// wait for [`Self::resume`].
     ///
     /// # Errors
     /// The client is not connected, or the duration is out of range.
@@ -263,7 +264,7 @@ impl Client {
             }
             State::FallingAsleep { duration, retry } => {
                 retry.answered(now, &mut self.round_trip);
-                self.enter_sleep(now, duration);
+                self.begin_sleep(now, duration);
             }
             State::Active | State::Asleep { .. } | State::Awake { .. } => {
                 // A gateway that disconnects each new connection must not be asked without a pause.
@@ -288,6 +289,15 @@ impl Client {
         self.ping = None;
         self.state = State::FallingAsleep { duration, retry };
         self.send_sleep(now, duration);
+    }
+
+    /// Enters the sleep that the gateway has confirmed. Requests that were made since DISCONNECT are sent first.
+    fn begin_sleep(&mut self, now: Mono, duration: Duration) {
+        if self.queue.is_empty() {
+            return self.enter_sleep(now, duration);
+        }
+        self.sleep_after = Some(duration);
+        self.start_connection(now, true);
     }
 
     fn enter_sleep(&mut self, now: Mono, duration: Duration) {

@@ -75,6 +75,10 @@ impl Queue {
         self.requests.len()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
     fn push_back(&mut self, request: Request) {
         self.octets += request.weight();
         self.requests.push_back(request);
