@@ -500,6 +500,17 @@ fn connect_of_a_sleeping_client_delivers_its_messages_and_keeps_the_session() {
 }
 
 #[test]
+fn a_repeated_connect_of_a_client_that_ends_its_sleep_keeps_the_connection_to_the_broker() {
+    let mut end = connected(quiet());
+    end.exchange(s(2), address(1), &sleep(100));
+    expect(&mut end, s(50), address(1), &connect_unclean("robot"), &[CONNACK]);
+    let before = end.broker.statuses.len();
+    // CONNACK was lost.
+    expect(&mut end, s(51), address(1), &connect_unclean("robot"), &[CONNACK]);
+    assert_eq!(end.broker.statuses.len(), before, "the connection does not begin again");
+}
+
+#[test]
 fn a_registration_that_sleep_has_interrupted_does_not_swallow_the_message() {
     let mut end = connected(quiet());
     end.exchange(s(1), address(1), &subscribe(1, "a/+", Qos::AtMostOnce));

@@ -106,7 +106,7 @@ impl Gateway {
             self.clear_session(slot);
         }
         let Some(session) = self.sessions.get_mut(slot) else { return };
-        session.clean = connect.clean;
+        (session.clean, session.connect_clean) = (connect.clean, connect.clean);
         session.keep_alive = Duration::from_secs(connect.duration.into());
         session.only_connect = true;
         session.last_seen = now;

@@ -75,6 +75,8 @@ pub(super) struct Session {
     pub(super) confirmed: bool,
     /// `true` if nothing has followed CONNECT: CONNACK may be lost.
     pub(super) only_connect: bool,
+    /// CleanSession of the last CONNECT. One that ends the sleep does not change `clean`.
+    pub(super) connect_clean: bool,
     pub(super) clean: bool,
     pub(super) keep_alive: Duration,
     pub(super) will: Option<Message>,
@@ -232,6 +234,7 @@ impl Session {
             last_seen: now,
             confirmed: false,
             only_connect: true,
+            connect_clean: true,
             clean: true,
             keep_alive: Duration::ZERO,
             will: None,
@@ -274,7 +277,7 @@ impl Session {
 
     /// Returns `true` if a CONNECT may be a repetition of the one that has begun the connection.
     pub(super) fn is_begun_by(&self, connect: &Connect<'_>) -> bool {
-        self.clean == connect.clean && self.keep_alive == Duration::from_secs(connect.duration.into())
+        self.connect_clean == connect.clean && self.keep_alive == Duration::from_secs(connect.duration.into())
     }
 
     /// Returns `true` if the client relies on the gateway to publish a message.

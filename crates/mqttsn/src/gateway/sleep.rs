@@ -102,6 +102,7 @@ impl Gateway {
         let Some(session) = self.sessions.get_mut(slot) else { return };
         session.last_seen = now;
         session.only_connect = true;
+        session.connect_clean = connect.clean;
         session.keep_alive = Duration::from_secs(connect.duration.into());
         session.flight = None;
         if connect.clean {
