@@ -1,4 +1,6 @@
-//! The client of the package mqtt-sn-12.
+//! The clients of the packages mqtt-sn-12 and mqttsn.
+
+#![allow(dead_code, reason = "each test uses a part of this module")]
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::net::UdpSocket;
@@ -16,12 +18,21 @@ fn python() -> PathBuf {
     PathBuf::from(std::env::var_os("VIADUCT_PYTHON").unwrap_or_else(|| "../../.cache/venv/bin/python".into()))
 }
 
-/// Returns `true` if the package is installed, and reports it otherwise.
+/// Returns `true` if the package mqtt-sn-12 is installed, and reports it otherwise.
 pub(crate) fn has_client() -> bool {
-    let found = Command::new(python()).args(["-c", "import mqttsn12"]).stderr(Stdio::null()).status();
+    has_module("mqttsn12")
+}
+
+/// Returns `true` if the package mqttsn is installed, and reports it otherwise.
+pub(crate) fn has_rsmb_client() -> bool {
+    has_module("mqttsn.client")
+}
+
+fn has_module(module: &str) -> bool {
+    let found = Command::new(python()).args(["-c", &format!("import {module}")]).stderr(Stdio::null()).status();
     let is_found = found.is_ok_and(|status| status.success());
     if !is_found {
-        skipped("no Python with mqttsn12 (VIADUCT_PYTHON, or .cache/venv/bin/python)");
+        skipped(&format!("no Python with {module} (VIADUCT_PYTHON, or .cache/venv/bin/python)"));
     }
     is_found
 }
@@ -39,9 +50,18 @@ impl Client {
     }
 
     pub(crate) fn with_keep_alive(port: u16, client_id: &str, keep_alive_s: u16, steps: &[&str]) -> Self {
+        Self::run("mqttsn_client.py", &[&port.to_string(), client_id, &keep_alive_s.to_string()], steps)
+    }
+
+    /// Starts the client of the package mqttsn.
+    pub(crate) fn rsmb(port: u16, client_id: &str, steps: &[&str]) -> Self {
+        Self::run("mqttsn_rsmb.py", &[&port.to_string(), client_id], steps)
+    }
+
+    fn run(script: &str, settings: &[&str], steps: &[&str]) -> Self {
         let mut process = Command::new(python())
-            .arg("tests/peers/mqttsn_client.py")
-            .args([&port.to_string(), client_id, &keep_alive_s.to_string()])
+            .arg(format!("tests/peers/{script}"))
+            .args(settings)
             .args(steps)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

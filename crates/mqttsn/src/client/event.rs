@@ -78,13 +78,16 @@ pub enum Outcome {
 }
 
 /// Reason for which a request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The gateway has rejected the request.
+    /// The gateway has rejected the request, or the connection.
+    #[error("the gateway rejects the request ({0:?})")]
     Rejected(ReturnCode),
     /// The client has been disconnected.
+    #[error("the client is disconnected")]
     Disconnected,
     /// All topic ids of the client are in use.
+    #[error("all topic ids of the client are in use")]
     TooManyTopics,
 }
 

@@ -12,7 +12,7 @@ use viaduct_mqttsn::client::{
     Client, ClientEvent, ClientRefusal, ClientSettings, ClientState, Failure, Outcome, Publication, RequestError,
     RequestId, Topic,
 };
-use viaduct_mqttsn::codec::{Qos, ShortTopic};
+use viaduct_mqttsn::codec::{Qos, ReturnCode, ShortTopic};
 use viaduct_node::{Component, Context, StartError, Stop};
 
 use super::Settings;
@@ -50,6 +50,8 @@ pub(super) struct Runner {
     inbound: Inbound,
     /// Messages that wait for their outcome. They hold a place in the queue of their route.
     waiting: HashMap<RequestId, Message>,
+    /// Filters of subscriptions that wait for their outcome.
+    subscribing: HashMap<RequestId, String>,
     timer: PreciseTimer,
     count: Interval,
     stop: Stop,
@@ -86,6 +88,7 @@ impl Runner {
             inputs: Inputs::open(settings.routes.clone(), context)?,
             inbound: Inbound::open(&settings.inbound, MESSAGE_OCTETS_MAX, context)?,
             waiting: HashMap::new(),
+            subscribing: HashMap::new(),
             timer: PreciseTimer::new().map_err(|cause| StartError::io("cannot create a timer", cause))?,
             count,
             stop: context.stop(),
@@ -132,8 +135,7 @@ impl Runner {
                 self.client.handle_datagram(clock::mono(), from, &payload);
             }
         }
-        // The machine reports them once more as failed when it leaves the gateway.
-        self.counters.stopped.add(self.waiting.drain().count() as u64);
+        self.drop_waiting();
         self.leave(&mut payloads).await?;
         self.sync_counters();
         Ok(())
@@ -149,8 +151,9 @@ impl Runner {
         _ = self.client.connect(now, self.settings.gateway);
         for Filter { text, qos, .. } in self.inbound.filters() {
             let wanted = Qos::from_level(qos as u8).unwrap_or_default();
-            if let Err(error) = self.client.subscribe(now, topic(text, &self.settings), wanted) {
-                tracing::error!(component = self.name, filter = text, %error, "cannot subscribe");
+            match self.client.subscribe(now, topic(text, &self.settings), wanted) {
+                Ok(id) => _ = self.subscribing.insert(id, text.to_owned()),
+                Err(error) => tracing::error!(component = self.name, filter = text, %error, "cannot subscribe"),
             }
         }
     }
@@ -212,9 +215,11 @@ impl Runner {
 
     /// Handles the events of the machine and sends its datagrams.
     fn settle(&mut self) {
+        let mut failed = Failed::default();
         while let Some(event) = self.client.poll_event() {
-            self.handle(event);
+            self.handle(event, &mut failed);
         }
+        failed.report(&self.name);
         if let Some(seconds) = self.settings.sleep_s
             && self.client.state() == ClientState::Active
             && self.client.pending() == 0
@@ -228,22 +233,25 @@ impl Runner {
         self.port.flush();
     }
 
-    fn handle(&mut self, event: ClientEvent) {
+    fn handle(&mut self, event: ClientEvent, failed: &mut Failed) {
         let component = &self.name;
         match event {
             ClientEvent::Connected { gateway } => {
                 self.counters.connected.set(1.0);
                 tracing::info!(component, %gateway, "connected to the MQTT-SN gateway");
             }
+            ClientEvent::Refused { code: ReturnCode::Congestion } => {
+                tracing::warn!(component, "the MQTT-SN gateway refuses the connection because of congestion; retrying");
+            }
             ClientEvent::Refused { code } => {
-                tracing::warn!(component, ?code, "the MQTT-SN gateway refuses the connection");
+                tracing::error!(component, ?code, "the MQTT-SN gateway refuses the connection; there are no retries");
             }
             ClientEvent::Lost { gateway } => {
                 self.counters.connected.set(0.0);
                 tracing::warn!(component, %gateway, "no connection to the MQTT-SN gateway; retrying");
             }
             ClientEvent::Disconnected => self.counters.connected.set(0.0),
-            ClientEvent::Finished { request, result } => self.finished(request, result),
+            ClientEvent::Finished { request, result } => self.finished(request, result, failed),
             ClientEvent::Message(received) => {
                 let packet = PublishPacket::new(&*received.topic, received.payload, qos(received.qos));
                 // There is no topic for answers of a route.
@@ -258,12 +266,28 @@ impl Runner {
         }
     }
 
-    fn finished(&mut self, request: RequestId, result: Result<Outcome, Failure>) {
-        let message = self.waiting.remove(&request);
-        if let Err(failure) = result {
-            let (component, topic) = (&self.name, message.as_ref().map(|message| &message.target.topic));
-            tracing::warn!(component, topic, ?failure, "the MQTT-SN gateway rejects a request");
-            self.counters.refused.add(u64::from(message.is_some()));
+    fn finished(&mut self, request: RequestId, result: Result<Outcome, Failure>, failed: &mut Failed) {
+        let (message, filter) = (self.waiting.remove(&request), self.subscribing.remove(&request));
+        let Err(failure) = result else { return };
+        if let Some(message) = message {
+            self.counters.refused.increment();
+            failed.add(&message, failure);
+        }
+        if let Some(filter) = filter.filter(|_| failure != Failure::Disconnected) {
+            tracing::error!(component = self.name, filter, reason = %failure, "cannot subscribe");
+        }
+    }
+
+    /// Drops the messages without an outcome at the stop. The machine reports them as failed when it leaves the gateway.
+    fn drop_waiting(&mut self) {
+        let messages = self.waiting.drain().count() as u64;
+        self.counters.stopped.add(messages);
+        if messages > 0 {
+            let reason = match self.client.state() {
+                ClientState::Disconnected | ClientState::Connecting => "there is no connection to the gateway",
+                _ => "the gateway has not acknowledged them in time",
+            };
+            tracing::warn!(component = self.name, messages, reason, "messages are dropped at the stop");
         }
     }
 
@@ -293,6 +317,29 @@ impl Runner {
         self.counters.machine.sync(&self.client);
         let round_trip = self.client.round_trip();
         self.counters.round_trip.set(round_trip.map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0));
+    }
+}
+
+/// Messages that have failed at the same time. If the gateway refuses the connection, these are all.
+#[derive(Default)]
+struct Failed {
+    messages: u64,
+    /// Topic of the first message, and the reason.
+    first: Option<(String, Failure)>,
+}
+
+impl Failed {
+    fn add(&mut self, message: &Message, failure: Failure) {
+        self.messages += 1;
+        self.first.get_or_insert_with(|| (message.target.topic.clone(), failure));
+    }
+
+    /// Logs the messages, if there are any.
+    fn report(self, component: &str) {
+        let Self { messages, first } = self;
+        if let Some((topic, failure)) = first {
+            tracing::warn!(component, messages, first_topic = topic, reason = %failure, "messages are dropped");
+        }
     }
 }
 
