@@ -46,6 +46,8 @@ pub(super) struct Options {
     /// Time for which the broker keeps a session that is not clean.
     pub(super) session_expiry: Duration,
     pub(super) is_aggregating: bool,
+    /// Clients without a session publish, on a connection that is open in advance: it drops messages of QoS 0 before.
+    pub(super) has_strangers: bool,
     /// Folder in which the sessions outlive the process.
     pub(super) folder: Option<PathBuf>,
 }
@@ -113,7 +115,7 @@ impl External {
         (events, queue): (Events, EventQueue),
         history: History,
     ) -> Self {
-        let is_aggregating = options.is_aggregating;
+        let needs_common = options.is_aggregating || options.has_strangers;
         let mut external = Self {
             options,
             shared,
@@ -133,7 +135,7 @@ impl External {
             locks: HashMap::new(),
             tasks: JoinSet::new(),
         };
-        if is_aggregating {
+        if needs_common {
             external.common();
         }
         external

@@ -251,6 +251,7 @@ impl Broker {
             client_id: settings.client_id.clone().unwrap_or_else(|| format!("{}-{}", context.node(), context.name())),
             session_expiry: GatewaySettings::default().session_expiry,
             is_aggregating: settings.mode == Mode::Aggregating,
+            has_strangers: settings.qos_minus_one,
             folder: settings.folder.clone(),
         };
         let events = Events::new(context.counter_for("messages_dropped", "gateway_busy"));
