@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
 #[path = "mqttsn/peers.rs"]
+#[allow(dead_code, reason = "each test uses a part of this module")]
 mod peers;
 #[path = "mqtt/support.rs"]
 mod support;

@@ -1,7 +1,5 @@
 //! The clients of the packages mqtt-sn-12 and mqttsn.
 
-#![allow(dead_code, reason = "each test uses a part of this module")]
-
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::net::UdpSocket;
 use std::path::PathBuf;
