@@ -93,7 +93,7 @@ impl RoundTrip {
     /// Before the first measurement a wait is long, and so is the time to the answer of a message that was sent again. If the
     /// link loses packets, that time has little to do with the round trip. Until a message is answered the first time, an
     /// answer is therefore taken for that of the last transmission. If this is wrong, messages are sent more often than
-    /// [`TRANSMISSIONS_MAX`], and the time since their first transmission counts again.
+    /// `TRANSMISSIONS_MAX`, and the time since their first transmission counts again.
     pub fn measure(&mut self, now: Mono, first_sent: Mono, last_sent: Mono, transmissions: u32) {
         let elapsed = now.since(first_sent);
         let wait = match (transmissions, self.strong) {
