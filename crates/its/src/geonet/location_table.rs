@@ -1,8 +1,9 @@
 //! Location table, EN 302 636-4-1, clause 8.1: the stations that were recently received, with position and duplicate
 //! detection.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
+use std::time::Duration;
 
 use viaduct_units::{Mono, Position};
 
@@ -11,6 +12,9 @@ use crate::{
     access::MacAddress,
     limits::{DPL_LENGTH_MAX, LOCATION_TABLE_ENTRIES_MAX},
 };
+
+/// Time after its first packet for which a station counts as a newcomer.
+const NEWCOMER_TIME: Duration = Duration::from_secs(1);
 
 /// Sorted by link address first, so that the sender of a frame is found without its station type.
 type Key = (MacAddress, GnAddress);
@@ -31,6 +35,10 @@ pub(crate) struct LocationTableEntry {
     /// Sequence numbers of the latest packets, the newest last (DPL).
     duplicates: VecDeque<SequenceNumber>,
     rate: DataRate,
+    /// Time of the first packet.
+    since: Mono,
+    /// `true` until a packet renews the entry after [`NEWCOMER_TIME`].
+    newcomer: bool,
     /// Time at which the entry expires.
     expires: Mono,
 }
@@ -57,9 +65,16 @@ pub(super) struct PacketInfo<'a> {
 }
 
 /// The entries of all stations.
+///
+/// Each packet takes a time that does not depend on the number of stations. A flood of new addresses evicts its own entries only,
+/// as long as fewer than [`LOCATION_TABLE_ENTRIES_MAX`] stations are known for longer than [`NEWCOMER_TIME`].
 #[derive(Debug, Default)]
 pub(crate) struct LocationTable {
     entries: BTreeMap<Key, LocationTableEntry>,
+    /// Keys of newcomers by the time at which their entries expire.
+    newcomers: BTreeSet<(Mono, Key)>,
+    /// Keys of the other stations.
+    known: BTreeSet<(Mono, Key)>,
     /// Number of entries that were evicted before they expired.
     evicted: u64,
 }
@@ -110,23 +125,24 @@ impl LocationTable {
     /// Updates the entry of a packet's source (clauses 10.3.6.3, 10.3.8.3 and others, annexes A.2, B.2 and C.2).
     pub(super) fn update(&mut self, now: Mono, mib: &Mib, info: PacketInfo<'_>, neighbour: bool) {
         let source = info.source;
-        let expires = now.plus(mib.lifetime_loc_te);
-        if self.get(now, source.address).is_none() {
-            self.insert(now, *source, expires);
+        let key = key(source.address);
+        self.remove_expired(now);
+        if !self.entries.contains_key(&key) {
+            self.insert(now, *source, now.plus(mib.lifetime_loc_te));
         }
-        let Some(entry) = self.entries.get_mut(&key(source.address)) else { return };
-        // An older vector took a longer path (annex C.2), and does not renew the entry. Otherwise one vector from the
-        // future would block all correct ones while their sender is present.
-        if source.timestamp >= entry.position_vector.timestamp {
-            entry.position_vector = *source;
-            entry.expires = expires;
-        }
+        let Some(entry) = self.entries.get_mut(&key) else { return };
         if neighbour {
             (entry.neighbour, entry.last_direct) = (true, now);
         }
         entry.rate.count(now, info.octets, mib.max_packet_data_rate_ema_beta);
         if let Some(number) = info.sequence_number {
             entry.remember(number, mib.dpl_length.clamp(1, DPL_LENGTH_MAX));
+        }
+        // An older vector took a longer path (annex C.2), and does not renew the entry. Otherwise one vector from the
+        // future would block all correct ones while their sender is present.
+        if source.timestamp >= entry.position_vector.timestamp {
+            entry.position_vector = *source;
+            self.renew(now, key, now.plus(mib.lifetime_loc_te));
         }
     }
 
@@ -135,10 +151,9 @@ impl LocationTable {
         self.get(now, source).is_some_and(|entry| entry.rate.octets_per_second() > mib.max_packet_data_rate)
     }
 
-    /// Inserts an entry. If the table is full, expired entries are removed, else the one that expires first is evicted.
     fn insert(&mut self, now: Mono, source: LongPositionVector, expires: Mono) {
         if self.entries.len() >= LOCATION_TABLE_ENTRIES_MAX {
-            self.make_room(now);
+            self.evict();
         }
         let entry = LocationTableEntry {
             position_vector: source,
@@ -146,18 +161,39 @@ impl LocationTable {
             last_direct: now,
             duplicates: VecDeque::new(),
             rate: DataRate::new(now),
+            since: now,
+            newcomer: true,
             expires,
         };
-        self.entries.insert(key(source.address), entry);
+        let key = key(source.address);
+        self.entries.insert(key, entry);
+        self.newcomers.insert((expires, key));
     }
 
-    fn make_room(&mut self, now: Mono) {
-        self.entries.retain(|_, entry| entry.expires > now);
-        if self.entries.len() < LOCATION_TABLE_ENTRIES_MAX {
-            return;
+    /// Moves the end of an entry.
+    fn renew(&mut self, now: Mono, key: Key, expires: Mono) {
+        let Some(entry) = self.entries.get_mut(&key) else { return };
+        let order = if entry.newcomer { &mut self.newcomers } else { &mut self.known };
+        order.remove(&(entry.expires, key));
+        entry.newcomer = entry.newcomer && now.since(entry.since) < NEWCOMER_TIME;
+        entry.expires = expires;
+        let order = if entry.newcomer { &mut self.newcomers } else { &mut self.known };
+        order.insert((expires, key));
+    }
+
+    /// Removes the entries that have expired. Each entry is removed once, so this is constant per packet on average.
+    fn remove_expired(&mut self, now: Mono) {
+        for order in [&mut self.newcomers, &mut self.known] {
+            while let Some((_, key)) = order.first().copied().filter(|(expires, _)| *expires <= now) {
+                order.pop_first();
+                self.entries.remove(&key);
+            }
         }
-        let first = self.entries.iter().min_by_key(|(_, entry)| entry.expires).map(|(key, _)| *key);
-        if let Some(key) = first {
+    }
+
+    /// Evicts the newcomer that expires first, or, if there is no newcomer, the known station that does.
+    fn evict(&mut self) {
+        if let Some((_, key)) = self.newcomers.pop_first().or_else(|| self.known.pop_first()) {
             self.entries.remove(&key);
             self.evicted += 1;
         }
@@ -175,8 +211,6 @@ impl LocationTableEntry {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use viaduct_units::{Degrees, MetresPerSecond, StationType, TimestampIts};
 
     use super::*;
@@ -272,6 +306,37 @@ mod tests {
         now = now.plus(ITS_GN_LIFETIME_LOC_TE);
         see(&mut table, now, &vector(count + 10, 0), None);
         assert_eq!((table.len(), table.evicted()), (1, 10), "what is over makes room first");
+    }
+
+    #[test]
+    fn a_flood_of_new_addresses_does_not_evict_known_stations() {
+        let (mut table, mut now) = (LocationTable::default(), Mono::default());
+        for millis in [0, 500, 1000] {
+            now = Mono::default().plus(Duration::from_millis(millis));
+            (0..100).for_each(|number| see(&mut table, now, &vector(number, millis), None));
+        }
+        for number in 1000..50_000 {
+            now = now.plus(Duration::from_micros(50));
+            see(&mut table, now, &vector(number, 0), None);
+        }
+        assert_eq!(table.len(), LOCATION_TABLE_ENTRIES_MAX);
+        assert!((0..100).all(|number| table.get(now, vector(number, 0).address).is_some()));
+        assert_eq!(table.evicted(), 49_000 - (LOCATION_TABLE_ENTRIES_MAX as u64 - 100));
+    }
+
+    #[test]
+    fn a_table_full_of_known_stations_evicts_the_one_that_expires_first() {
+        let (mut table, mut now) = (LocationTable::default(), Mono::default());
+        let count = u32::try_from(LOCATION_TABLE_ENTRIES_MAX).unwrap();
+        for millis in [0, 1000] {
+            now = Mono::default().plus(Duration::from_millis(millis));
+            (0..count).for_each(|number| {
+                see(&mut table, now.plus(Duration::from_nanos(number.into())), &vector(number, millis), None)
+            });
+        }
+        see(&mut table, now.plus(Duration::from_millis(1)), &vector(count, 0), None);
+        assert_eq!((table.len(), table.evicted()), (LOCATION_TABLE_ENTRIES_MAX, 1));
+        assert!(table.get(now, vector(0, 0).address).is_none() && table.get(now, vector(count, 0).address).is_some());
     }
 
     #[test]
