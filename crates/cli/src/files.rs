@@ -1,10 +1,9 @@
 //! Config files, read and checked.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use viaduct_node::config::{ConfigError, ConfigErrors};
-use viaduct_node::{Checks, Graph};
+use viaduct_node::{Checks, Graph, files};
 
 use crate::kinds;
 
@@ -13,6 +12,9 @@ const STDIN: &str = "-";
 
 /// Name of stdin in errors.
 const STDIN_NAME: &str = "stdin";
+
+/// Longest file in bytes: about 100,000 components.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// A rejected config or command line: exit code 2.
 #[derive(Debug)]
@@ -74,12 +76,11 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 fn read_text(path: &Path) -> std::io::Result<String> {
-    if !is_stdin(path) {
-        return std::fs::read_to_string(path);
+    if is_stdin(path) {
+        files::text_of(std::io::stdin(), FILE_BYTES_MAX)
+    } else {
+        files::read_text(path, FILE_BYTES_MAX)
     }
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// Checks the nodes of files that are to run in one process.

@@ -245,7 +245,7 @@ fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
     ];
     assert_eq!(keys, expected, "{stderr}");
     for line in [
-        "node.yaml:2:7: http: expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`",
+        "node.yaml:2:7: http: expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`: the port `70000` is not within 0 to 65535",
         "node.yaml:12:5: components.station.settings: missing field `access`",
         "node.yaml:12:5: components.station.settings: missing field `station_id`",
         "node.yaml:20:45: components.broker.settings.routes.1: missing field `from`",
@@ -321,7 +321,7 @@ fn mistakes_can_be_read_as_json_and_from_stdin() {
     assert_eq!(mistakes.len(), 17, "{out}");
     let expected = serde_json::json!({
         "file": "stdin", "line": 2, "column": 7, "key": "http",
-        "problem": "expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`",
+        "problem": "expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`: the port `70000` is not within 0 to 65535",
     });
     assert_eq!(mistakes[1], expected);
     let fine = "node: edge\ncomponents: { it: { kind: fleet } }\n";
@@ -443,4 +443,104 @@ fn a_wrong_command_line_is_exit_code_2_too() {
     let output = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["demo", "--vehicles", "0"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("0 is not in 1..=2000"));
+}
+
+#[test]
+fn files_that_never_end_are_refused_in_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let big = directory.path().join("big");
+    std::fs::File::create(&big).unwrap().set_len(1 << 40).unwrap();
+    for path in ["/dev/zero", big.to_str().unwrap()] {
+        let output = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["check", path]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr, format!("{path}: cannot be read: it is longer than 16777216 bytes\n"));
+        assert_eq!(output.status.code(), Some(2));
+        for (kind, settings, problem) in [
+            ("mqtt_broker", format!("{{ listen: 127.0.0.1:1883, password_file: {path} }}"), "password_file: "),
+            (
+                "mqtt_broker",
+                format!(
+                    "{{ listen: 127.0.0.1:1883, tls: {{ listen: 127.0.0.1:1884, certificate_file: {path}, key_file: {path} }} }}"
+                ),
+                "tls: ",
+            ),
+            ("fleet", format!("{{ roads: {path} }}"), "roads: cannot read "),
+        ] {
+            let (code, stderr) = check(&one(kind, &settings));
+            let is_named = stderr.contains("it is longer than") || stderr.contains("it is a device");
+            assert!(code == 2 && stderr.contains(problem) && is_named, "{kind} {settings}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn messages_show_neither_control_characters_nor_long_values() {
+    let (_, stderr) = check(&one("\"\\e[31mred\\u0007\"", "{}"));
+    assert!(stderr.contains("no kind `\\u{1b}[31mred\\u{7}`"), "{stderr}");
+    let (_, stderr) = check(&one("fleet", "{ \"ra\\u009Bte\": 1 }"));
+    assert!(stderr.contains("ra\\u{9b}te"), "{stderr}");
+    assert!(stderr.chars().all(|c| c == '\n' || !c.is_control()), "{stderr:?}");
+    let long = "x".repeat(5000);
+    let (_, stderr) = check(&one("fleet", &format!("{{ topic: {long}, {long}: 1 }}")));
+    assert!(stderr.lines().all(|line| line.len() < 1000), "{stderr}");
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown() {
+    let settings = "{ broker: \"mqtt://user:hidden@127.0.0.1:1883\", routes: [ { from: a, to: b } ] }";
+    let (code, stderr) = check(&one("mqtt_bridge", settings));
+    assert!(code == 2 && stderr.contains("components.it.settings.broker: ") && !stderr.contains("hidden"), "{stderr}");
+}
+
+#[test]
+fn password_files_without_passwords_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("users");
+    for (text, problem) in [
+        ("", "it has no users"),
+        ("# none\n", "it has no users"),
+        ("\nbob\n", "line 2 is not `NAME:HASH`"),
+        ("bob:secret\n", "line 1 is not `NAME:HASH`"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let settings = format!("{{ listen: 127.0.0.1:1883, password_file: {} }}", path.display());
+        let (code, stderr) = check(&one("mqtt_broker", &settings));
+        assert!(code == 2 && stderr.contains(problem), "{text:?}: {stderr}");
+    }
+    let (code, stderr) = check(&one("mqtt_broker", "{ listen: 127.0.0.1:1883, password_file: / }"));
+    assert!(code == 2 && stderr.contains("cannot read /: it is a folder"), "{stderr}");
+}
+
+#[test]
+fn the_wrong_part_of_an_address_is_named() {
+    for (address, part) in [
+        ("127.0.0.300:1883", "`300` is not within 0 to 255"),
+        ("127.0.0.1:99999", "the port `99999` is not within 0 to 65535"),
+        ("127.0.0.1", "the port is missing"),
+        ("localhost:1883", "`localhost` is a name, not an IP address"),
+    ] {
+        let text =
+            format!("node: edge\ncomponents:\n  it:\n    kind: mqtt_broker\n    settings:\n      listen: {address}\n");
+        let (code, stderr) = check(&text);
+        assert!(code == 2 && stderr.contains(&format!("`{address}`: {part}")), "{stderr}");
+    }
+}
+
+#[test]
+fn a_cpu_that_the_machine_does_not_have_is_refused() {
+    let text = "node: edge\ncomponents:\n  it:\n    kind: fleet\n    run: { thread: { cpus: [ 0, 100000 ] } }\n";
+    let (code, stderr) = check(text);
+    assert!(
+        code == 2 && stderr.contains("components.it.run.thread.cpus.1: this machine has no CPU 100000"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_file_with_2000_components_is_read_once() {
+    let components: String = (0..2000)
+        .map(|index| format!("  c{index}: {{ kind: generator, settings: {{ topic: t{index} }} }}\n"))
+        .collect();
+    let (code, stderr) = check(&format!("node: edge\ncomponents:\n{components}"));
+    assert_eq!((code, stderr.as_str()), (0, ""));
 }

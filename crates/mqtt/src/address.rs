@@ -82,6 +82,12 @@ impl BrokerAddress {
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!("`{path}` is not a path"));
         }
+        // The address is part of messages. A password must not be.
+        if address.contains('@') {
+            return Err("a user and a password do not belong into the address, which is shown in messages; \
+                        expected `username` and `password_file` beside it"
+                .to_owned());
+        }
         // An IPv6 address is in brackets.
         let (host, port) = match address.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {

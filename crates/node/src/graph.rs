@@ -124,6 +124,9 @@ impl Draft {
         draft.check_resources();
         draft.check_inline_cycles();
         draft.check_waits();
+        if checks != Checks::File {
+            draft.node.missing_cpus().into_iter().for_each(|(key, problem)| draft.document.report(&key, problem));
+        }
         if checks == Checks::Ports {
             draft.check_ports();
         }

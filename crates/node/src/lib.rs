@@ -11,6 +11,7 @@
 //! tables and pass them in ([`Kind`]). No kind registers itself.
 
 pub mod config;
+pub mod files;
 
 mod component;
 mod context;

@@ -21,7 +21,7 @@
 //! - the oldest message of a session whose queue overflows
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +41,7 @@ use viaduct_mqtt::broker::{TlsConfig, WebSocketConfig};
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::transport::TlsFiles;
 use viaduct_mqtt::{MqttError, QoS};
-use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
+use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop, files};
 
 use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
@@ -68,6 +68,8 @@ const BACKLOG_MAX: u64 = 64;
 
 /// Maximum number of topic aliases of a client.
 const TOPIC_ALIASES_MAX: u16 = 64;
+/// Largest password file in bytes: about 10,000 users.
+const PASSWORD_FILE_OCTETS_MAX: u64 = 1 << 20;
 /// Maximum number of unacknowledged messages from a client.
 const RECEIVE_MAXIMUM: u16 = 1024;
 
@@ -286,6 +288,8 @@ impl Component for MqttBroker {
     fn check_machine(settings: &Settings) -> Result<(), SettingError> {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
+            check_users(path)
+                .map_err(|problem| SettingError::new("password_file", format!("{}: {problem}", path.display())))?;
         }
         let checked = settings.tls.as_ref().map(|tls| {
             // The files of a client have the same form. Without an authority, those of the system would be read.
@@ -354,6 +358,25 @@ impl MqttBroker {
     fn sync_counters(&mut self) {
         self.totals.sync(|(_, read)| read(&self.stats));
     }
+}
+
+/// Checks the lines of a password file, of which the broker would ignore the wrong ones.
+fn check_users(path: &Path) -> Result<(), String> {
+    if !path.is_file() {
+        // A pipe is read only once.
+        return Ok(());
+    }
+    let text = files::read_text(path, PASSWORD_FILE_OCTETS_MAX).map_err(|cause| cause.to_string())?;
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+    let mut users = 0;
+    for (index, line) in lines {
+        let (name, hash) = line.split_once(':').unwrap_or_default();
+        if name.trim().is_empty() || !hash.trim().starts_with("$argon2") {
+            return Err(format!("line {} is not `NAME:HASH` with an argon2 hash in PHC form", index + 1));
+        }
+        users += 1;
+    }
+    if users == 0 { Err("it has no users".to_owned()) } else { Ok(()) }
 }
 
 /// Binds the socket and builds the broker around it.

@@ -1,10 +1,9 @@
 //! Settings of an emulated link.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use viaduct_netem::{Duplex, LinkConfig, LinkSettings, LinksConfig, config::LinkConfigError, link::DeliveryTrace};
+use viaduct_node::files;
 
 use super::LinkError;
 
@@ -69,9 +68,7 @@ pub fn resolve_link(config: &LinkConfig) -> Result<LinkSettings, LinkConfigError
 }
 
 fn read_trace(path: &Path) -> Result<DeliveryTrace, String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(TRACE_FILE_OCTETS_MAX).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let text = files::read_text(path, TRACE_FILE_OCTETS_MAX).map_err(|error| error.to_string())?;
     DeliveryTrace::parse(&text).map_err(|error| error.to_string())
 }
 

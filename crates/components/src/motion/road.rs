@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use viaduct_node::SettingError;
+use viaduct_node::{SettingError, files};
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
 /// Distance of the middle of a lane from the middle of its road.
@@ -12,6 +12,9 @@ pub(crate) const LANE_OFFSET: Metres = Metres(1.8);
 
 /// The built-in town.
 const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
+
+/// Largest size of the file.
+const FILE_OCTETS_MAX: u64 = 64 << 20;
 
 /// Maximum number of roads of a network.
 const ROADS_MAX: usize = 100_000;
@@ -70,7 +73,7 @@ impl RoadNetwork {
     pub(crate) fn load(file: Option<&Path>) -> Result<Self, SettingError> {
         let text = match file {
             None => TOWN.to_owned(),
-            Some(path) => std::fs::read_to_string(path)
+            Some(path) => files::read_text(path, FILE_OCTETS_MAX)
                 .map_err(|cause| SettingError::new("roads", format!("cannot read {}: {cause}", path.display())))?,
         };
         Self::parse(&text).map_err(|problem| SettingError::new("roads", problem))

@@ -33,6 +33,7 @@ pub(crate) mod samples;
 pub(crate) mod subscription;
 pub mod typed;
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use viaduct_node::SettingError;
@@ -50,6 +51,9 @@ pub(crate) fn check_readable(key: &str, path: &Path) -> Result<(), SettingError>
         return Err(wrong("it is a folder".to_owned()));
     }
     // A pipe is not opened, because its writer waits for a single reader.
+    if !kind.is_file() && !kind.file_type().is_fifo() {
+        return Err(wrong("it is a device".to_owned()));
+    }
     if kind.is_file() {
         std::fs::File::open(path).map_err(|cause| wrong(cause.to_string()))?;
     }

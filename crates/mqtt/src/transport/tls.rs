@@ -1,14 +1,19 @@
 //! The files of a TLS connection: certificates of authorities, and certificate and key of this client.
 
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::address::BrokerAddress;
+
+/// Longest file in bytes. The authorities of a system have 220 kB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Files of a TLS connection, all in the PEM format.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +31,7 @@ pub struct TlsFiles {
 pub enum TlsError {
     /// A file cannot be read, or is not in the PEM format.
     #[error("cannot read {0}: {1}")]
-    File(PathBuf, rustls::pki_types::pem::Error),
+    File(PathBuf, pem::Error),
     /// A file contains no certificate.
     #[error("{0} contains no certificate")]
     NoCertificate(PathBuf),
@@ -57,7 +62,8 @@ impl TlsFiles {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
                 let chain = certificates(certificate)?;
-                let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::File(key.clone(), error))?;
+                let wrong = |error| TlsError::File(key.clone(), error);
+                let secret = PrivateKeyDer::from_pem_slice(&read(key).map_err(wrong)?).map_err(wrong)?;
                 let wrong = |error| TlsError::Client(certificate.clone(), key.clone(), error);
                 builder.with_client_auth_cert(chain, secret).map_err(wrong)?
             }
@@ -84,7 +90,17 @@ impl TlsFiles {
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let unreadable = |error| TlsError::File(path.to_owned(), error);
-    let certificates = CertificateDer::pem_file_iter(path).map_err(unreadable)?;
-    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let octets = read(path).map_err(unreadable)?;
+    let certificates = CertificateDer::pem_slice_iter(&octets).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     if certificates.is_empty() { Err(TlsError::NoCertificate(path.to_owned())) } else { Ok(certificates) }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let mut octets = Vec::new();
+    let file = File::open(path).map_err(pem::Error::Io)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut octets).map_err(pem::Error::Io)?;
+    if octets.len() as u64 > FILE_BYTES_MAX {
+        return Err(pem::Error::Io(io::Error::other(format!("it is longer than {FILE_BYTES_MAX} bytes"))));
+    }
+    Ok(octets)
 }

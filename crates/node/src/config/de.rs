@@ -107,6 +107,28 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
+/// Returns the error of a text that is no socket address, with the part that is wrong if it is known.
+fn bad_address(text: &str, item: &Item) -> ReadError {
+    let error = expected("an address such as 127.0.0.1:8080", item);
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, ""));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|octet| octet.is_ascii_digit());
+    let parts: Vec<&str> = host.split('.').collect();
+    let is_ipv4 = parts.len() == 4 && parts.iter().all(|part| is_number(part));
+    let too_large = parts.iter().find(|part| part.parse::<u8>().is_err());
+    let why = if let (true, Some(part)) = (is_ipv4, too_large) {
+        format!("`{part}` is not within 0 to 255")
+    } else if port.is_empty() {
+        "the port is missing".to_owned()
+    } else if is_number(port) && port.parse::<u16>().is_err() {
+        format!("the port `{port}` is not within 0 to 65535")
+    } else if host.starts_with(|c: char| c.is_ascii_alphabetic()) && !host.contains(':') {
+        format!("`{host}` is a name, not an IP address")
+    } else {
+        return error;
+    };
+    ReadError { problem: format!("{}: {why}", error.problem), ..error }
+}
+
 /// Returns the error that names the expected value, and the value in the file if it is short.
 fn expected(what: &str, item: &Item) -> ReadError {
     let got = match &item.value {
@@ -255,7 +277,7 @@ impl<'de> Deserializer<'de> for ItemReader<'_> {
             return Err(ReadError::custom("expected a text"));
         }
         visitor.visit_str(&scalar.text).map_err(|error: ReadError| {
-            if error.problem == BAD_ADDRESS { expected("an address such as 127.0.0.1:8080", self.0) } else { error }
+            if error.problem == BAD_ADDRESS { bad_address(&scalar.text, self.0) } else { error }
         })
     }
 

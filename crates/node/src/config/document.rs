@@ -53,10 +53,10 @@ impl Document {
     pub(crate) fn parse(file: &str, text: &str, variables: &Variables<'_>) -> Result<Self, ConfigError> {
         if text.len() > FILE_BYTES_MAX {
             let problem = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
-            return Err(ConfigError::new(file, Problem::new("", problem)));
+            return Err(ConfigError::new(file, &Problem::new("", problem)));
         }
         let mut bad = Vec::new();
-        let tree = Tree::parse(text, variables, &mut bad).map_err(|problem| ConfigError::new(file, problem))?;
+        let tree = Tree::parse(text, variables, &mut bad).map_err(|problem| ConfigError::new(file, &problem))?;
         let mut document = Self { file: file.to_owned(), tree, problems: Vec::new(), rejected: Vec::new() };
         for BadEntry { path, problem, is_duplicate } in bad {
             document.problems.push(problem);
@@ -252,7 +252,7 @@ impl Document {
     /// Returns all mistakes by place.
     pub(crate) fn into_errors(mut self) -> Vec<ConfigError> {
         self.problems.sort_by_key(|problem| problem.place);
-        self.problems.into_iter().map(|problem| ConfigError::new(&self.file, problem)).collect()
+        self.problems.into_iter().map(|problem| ConfigError::new(&self.file, &problem)).collect()
     }
 
     pub(crate) fn has_problems(&self) -> bool {

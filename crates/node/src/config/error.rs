@@ -1,6 +1,13 @@
 //! Mistakes of a config file: file, line, column, key and problem.
 
+use std::borrow::Cow;
 use std::fmt;
+
+/// Longest quoted value in characters.
+const QUOTED_CHARS_MAX: usize = 80;
+
+/// Longest key in characters.
+const KEY_CHARS_MAX: usize = 200;
 
 /// Line and column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +46,12 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    pub(crate) fn new(file: &str, problem: Problem) -> Self {
-        Self { file: file.to_owned(), place: problem.place, key: problem.key, problem: problem.text }
+    pub(crate) fn new(file: &str, problem: &Problem) -> Self {
+        let key = shortened(&escaped(&problem.key), KEY_CHARS_MAX).into_owned();
+        let quoted = |(index, part)| if index % 2 == 1 { shortened(part, QUOTED_CHARS_MAX) } else { part.into() };
+        let text = escaped(&problem.text);
+        let parts: Vec<Cow<'_, str>> = text.split('`').enumerate().map(quoted).collect();
+        Self { file: file.to_owned(), place: problem.place, key, problem: parts.join("`") }
     }
 
     /// Returns the file as the caller named it.
@@ -74,6 +85,23 @@ impl ConfigError {
     }
 }
 
+/// Returns the text with control characters as escapes: a terminal would obey them.
+fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escape).collect::<String>().into()
+}
+
+/// Returns at most the first characters of a text.
+fn shortened(text: &str, chars_max: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}...", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
@@ -102,7 +130,7 @@ impl ConfigErrors {
     /// Returns the error of a file that cannot be read at all.
     #[must_use]
     pub fn unreadable(file: &str, cause: &std::io::Error) -> Self {
-        Self(vec![ConfigError::new(file, Problem::new("", format!("cannot be read: {cause}")))])
+        Self(vec![ConfigError::new(file, &Problem::new("", format!("cannot be read: {cause}")))])
     }
 
     /// Returns the mistakes in the order of files and places.

@@ -10,6 +10,7 @@ mod yaml;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -203,6 +204,25 @@ impl NodeFile {
             problems.extend(self.unused_executors());
         }
         problems
+    }
+
+    /// Returns a problem for each CPU of a thread that the machine does not have.
+    pub(crate) fn missing_cpus(&self) -> Vec<(String, String)> {
+        let executors = self.executors.iter().filter_map(|(name, entry)| match entry {
+            ExecutorEntry::Thread(thread) => Some((format!("executors.{name}.thread"), thread)),
+            ExecutorEntry::Pool(_) => None,
+        });
+        let components = self.components.iter().filter_map(|(name, entry)| match &entry.run {
+            Run::Thread(thread) => Some((format!("components.{name}.run.thread"), thread)),
+            _ => None,
+        });
+        let is_missing = |cpu: &usize| !Path::new(&format!("/sys/devices/system/cpu/cpu{cpu}")).exists();
+        executors
+            .chain(components)
+            .flat_map(|(key, thread)| thread.cpus.iter().enumerate().map(move |(at, cpu)| (key.clone(), at, cpu)))
+            .filter(|(_, _, cpu)| is_missing(cpu))
+            .map(|(key, at, cpu)| (format!("{key}.cpus.{at}"), format!("this machine has no CPU {cpu}")))
+            .collect()
     }
 
     fn check_run(&self, key: &str, run: &Run) -> Result<(), Problem> {

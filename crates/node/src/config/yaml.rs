@@ -38,7 +38,7 @@ pub fn parse_yaml(file: &str, text: &str) -> Result<Yaml, ConfigErrors> {
     let tree = tree.map_err(|problem| problems.push(problem));
     match tree {
         Ok(tree) if problems.is_empty() => Ok(value(&tree.root)),
-        _ => Err(ConfigErrors::new(problems.into_iter().map(|problem| ConfigError::new(file, problem)).collect())),
+        _ => Err(ConfigErrors::new(problems.into_iter().map(|problem| ConfigError::new(file, &problem)).collect())),
     }
 }
 

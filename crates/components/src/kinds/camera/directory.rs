@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use viaduct_node::files;
+
 use super::jpeg::{FILE_OCTETS_MAX, JpegFile};
 
 /// Largest number of files.
@@ -57,11 +59,7 @@ impl Recording {
         let path = &self.files[self.next];
         self.next = (self.next + 1) % self.files.len();
         let wrong = |problem: String| DirectoryError::File { path: path.clone(), problem };
-        let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-        if length > FILE_OCTETS_MAX as u64 {
-            return Err(wrong(format!("the file is longer than {FILE_OCTETS_MAX} bytes")));
-        }
-        self.current = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+        self.current = files::read_octets(path, FILE_OCTETS_MAX as u64).map_err(|error| wrong(error.to_string()))?;
         JpegFile::parse(&self.current).map_err(|error| wrong(error.to_string()))?;
         Ok(&self.current)
     }

@@ -43,7 +43,7 @@ use viaduct_bus::{Counter, Qos, TypeInfo, UntypedSample};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle::VehicleState;
-use viaduct_node::{Component, Context, Edges, SettingError, StartError};
+use viaduct_node::{Component, Context, Edges, SettingError, StartError, files};
 use viaduct_units::Now;
 
 use super::its_station::PlaceSettings;
@@ -256,11 +256,7 @@ fn open_network(settings: &DetectorSettings) -> Result<Network, StartError> {
         return Network::new(network::WEIGHTS).map_err(|error| StartError::Other(error.to_string()));
     };
     let wrong = |problem: String| SettingError::new("model", format!("{}: {problem}", path.display()));
-    let length = std::fs::metadata(path).map_err(|cause| wrong(cause.to_string()))?.len();
-    if length > MODEL_OCTETS_MAX {
-        return Err(wrong(format!("{length} octets; at most {MODEL_OCTETS_MAX} are allowed")).into());
-    }
-    let model = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
+    let model = files::read_octets(path, MODEL_OCTETS_MAX).map_err(|cause| wrong(cause.to_string()))?;
     Ok(Network::new(&model).map_err(|error| wrong(error.to_string()))?)
 }
 

@@ -1,10 +1,10 @@
 //! Lines on the page's map, from a GeoJSON file.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use viaduct_node::files;
 
 use super::messages::DESK_OCTETS_MAX;
 
@@ -19,8 +19,6 @@ const POINTS_MAX: usize = 2000;
 pub(super) enum MapError {
     #[error(transparent)]
     Io(#[from] io::Error),
-    #[error("the file is longer than {FILE_OCTETS_MAX} bytes")]
-    TooLong,
     #[error("not a FeatureCollection: {0}")]
     Json(#[from] serde_json::Error),
     #[error("there are more than {LINES_MAX} lines, or more than {POINTS_MAX} points of a line")]
@@ -70,12 +68,7 @@ struct Line {
 
 /// Returns the message `map` with the lines of a file.
 pub(super) fn read(path: &Path) -> Result<String, MapError> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_OCTETS_MAX {
-        return Err(MapError::TooLong);
-    }
-    parse(&text)
+    parse(&files::read_text(path, FILE_OCTETS_MAX)?)
 }
 
 fn parse(text: &str) -> Result<String, MapError> {

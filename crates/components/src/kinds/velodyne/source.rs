@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use viaduct_lidar::packet::{self, Octets};
 use viaduct_lidar::scene::{Caster, Scene, Sensor, Style};
-use viaduct_node::{SettingError, Stop};
+use viaduct_node::{SettingError, Stop, files};
 use viaduct_units::Rng;
 
 use super::VelodyneSettings;
@@ -146,11 +146,7 @@ impl Replay {
         self.next = index + 1;
         let Some((path, layout)) = self.files.get(index) else { return Err(io::ErrorKind::NotFound.into()) };
         let wrong = |problem: String| io::Error::other(format!("{}: {problem}", path.display()));
-        let length = std::fs::metadata(path).map_err(|cause| wrong(cause.to_string()))?.len();
-        if length > FILE_OCTETS_MAX {
-            return Err(wrong(format!("{length} octets; at most {FILE_OCTETS_MAX} are allowed")));
-        }
-        let mut octets = std::fs::read(path).map_err(|cause| wrong(cause.to_string()))?;
+        let mut octets = files::read_octets(path, FILE_OCTETS_MAX).map_err(|cause| wrong(cause.to_string()))?;
         if !octets.len().is_multiple_of(layout.stride()) {
             let problem =
                 format!("{} octets are not a multiple of {}, the size of a point", octets.len(), layout.stride());

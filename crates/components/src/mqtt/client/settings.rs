@@ -1,5 +1,6 @@
 //! Settings of a client: outbox, reconnection, last will.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::types::WillMessage;
-use viaduct_node::{SettingError, StartError};
+use viaduct_node::{SettingError, StartError, files};
 
 use super::journal::{Disk, Journal, Restored};
 use super::outbox::{Limits, WhenFull};
@@ -169,6 +170,9 @@ impl WillSettings {
     }
 }
 
+/// Largest size of a password file: a password of MQTT is at most this long.
+const PASSWORD_FILE_OCTETS_MAX: u64 = 65_535;
+
 /// User name and password of a client.
 type Credentials = (String, Vec<u8>);
 
@@ -181,8 +185,11 @@ pub(crate) fn credentials(
     let password = match password_file {
         Some(path) => {
             let unread = |cause| StartError::io(format!("cannot read the password file {}", path.display()), cause);
-            let text = std::fs::read_to_string(path).map_err(unread)?;
-            text.lines().next().unwrap_or_default().as_bytes().to_vec()
+            let text = files::read_text(path, PASSWORD_FILE_OCTETS_MAX).map_err(unread)?;
+            match text.lines().next() {
+                Some(password) if !password.is_empty() => password.as_bytes().to_vec(),
+                _ => return Err(unread(io::Error::other("its first line, the password, is empty"))),
+            }
         }
         None => Vec::new(),
     };

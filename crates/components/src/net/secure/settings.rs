@@ -1,14 +1,13 @@
 //! Settings of encrypted datagrams: the own key, and the peers with their keys and roles.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_node::SettingError;
+use viaduct_node::{SettingError, files};
 
 use super::keys::{KeyFileError, PrivateKey, PublicKey};
 use super::limits::{PEERS_MAX, ROLES_FILE_OCTETS_MAX};
@@ -160,9 +159,7 @@ impl SecuritySettings {
 
     fn read_roles(&self, path: &Path) -> Result<BTreeMap<String, Role>, CredentialsError> {
         let unreadable = |cause| CredentialsError::RolesUnreadable { path: path.to_owned(), cause };
-        let mut text = String::new();
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(ROLES_FILE_OCTETS_MAX).read_to_string(&mut text).map_err(unreadable)?;
+        let text = files::read_text(path, ROLES_FILE_OCTETS_MAX).map_err(unreadable)?;
         let mut roles = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
             let invalid = |problem| CredentialsError::RolesInvalid { path: path.to_owned(), line: index + 1, problem };
