@@ -7,6 +7,7 @@ use std::time::Duration;
 use viaduct_bus::{Counter, Hop, Qos, Sample, clock};
 use viaduct_messages::viaduct::figures::KeyFigures;
 use viaduct_messages::viaduct::its::V2xMessage;
+use viaduct_node::listen::GateLimits;
 use viaduct_node::{CallbackContext, Component, Context, Edges, Kind, Resource, SettingError, StartError};
 
 use crate::api::{self, Api};
@@ -119,9 +120,11 @@ fn serve(address: SocketAddr, api: Arc<Api>, context: &mut Context<ApiServer>) -
     let address = listener.local_addr().map_err(failed)?;
     tracing::info!(%address, "API is listening");
     let mut stop = context.stop();
+    let gate = context.gate(GateLimits::new(api::CONNECTIONS_MAX));
     context.spawn_io(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        api::serve(listener, api, async move { stop.asked().await }).await
+        api::serve(listener, gate, api, async move { stop.asked().await }).await;
+        Ok::<_, std::io::Error>(())
     });
     Ok(())
 }

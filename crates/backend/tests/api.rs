@@ -14,10 +14,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt as _;
 use viaduct_backend::api::{Api, CounterKpi, KpiSnapshot, KpiSource, openapi, router, serve};
 use viaduct_backend::{ApiSettings, Backend};
+use viaduct_bus::Bus;
 use viaduct_its::facilities::Message;
 use viaduct_its::facilities::denm::{self, ActionId, Cause, DenmInput, Situation};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, Direction, Edition, MessageType, V2xMessage};
+use viaduct_node::listen::{Gate, GateLimits};
 use viaduct_units::{Mono, Now, StationId, Tai};
 
 /// A CAM in UPER. Origin: the payload of testdata/its/cam.hex (ms-van3t, sample_trace.pcapng, frame 3).
@@ -620,12 +622,13 @@ async fn start(settings: &ApiSettings) -> (Arc<Backend>, std::net::SocketAddr, i
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = tokio::spawn(serve(listener, api, async {
+    let gate = Gate::new(&Bus::new("test"), "api", GateLimits::new(16));
+    let server = tokio::spawn(serve(listener, gate, api, async {
         let _ = stopped.await;
     }));
     let stop = async move || {
         stop.send(()).unwrap();
-        server.await.unwrap().unwrap();
+        server.await.unwrap();
     };
     (backend, address, stop)
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Lends the runtime of all I/O of the process. At the end it does not wait for tasks that outlive their nodes, such as
 /// a query to a name server that does not answer.
 pub(crate) fn with_runtime<T>(body: impl FnOnce(&Runtime) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    viaduct_node::listen::raise_descriptor_limit();
     let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
     let mut builder = Builder::new_multi_thread();
     let runtime = builder.worker_threads(threads).thread_name("io").enable_all().build();

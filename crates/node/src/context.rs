@@ -12,6 +12,7 @@ use viaduct_messages::Message;
 use viaduct_units::Now;
 
 use crate::component::Edge;
+use crate::listen::{Gate, GateLimits};
 use crate::running::{FailureCause, Failures, IoTask};
 use crate::stop::Stop;
 
@@ -227,6 +228,12 @@ impl<C: Send + 'static> Context<C> {
     #[must_use]
     pub fn counter_for(&self, name: &str, reason: &str) -> Counter {
         self.bus.counter(&self.name, name, Some(reason))
+    }
+
+    /// Returns what admits the connections of a listener of this component.
+    #[must_use]
+    pub fn gate(&self, limits: GateLimits) -> Gate {
+        Gate::new(&self.bus, &self.name, limits)
     }
 
     /// Returns a gauge of this component. Its name ends with its unit: `round_trip_ms`.

@@ -12,6 +12,7 @@
 
 pub mod config;
 pub mod files;
+pub mod listen;
 
 mod component;
 mod context;
@@ -28,7 +29,6 @@ mod supervisor;
 pub use component::{Component, Edge, Edges, Loans, QUEUE_DEPTH_MIN, Resource, SettingError, StartError};
 pub use context::{CallbackContext, Context};
 pub use graph::Graph;
-pub use http::{LimitedConnection, LimitedListener};
 pub use kind::{Checks, Kind, find_kind};
 pub use metrics::set_build;
 pub use qos::{DurabilitySetting, HistorySetting, LivelinessSetting, QosPreset, QosSettings, ReliabilitySetting};

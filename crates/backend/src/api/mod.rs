@@ -49,6 +49,7 @@ pub use kpis::{
     ClockOffsetKpi, CounterKpi, FiguresKpi, HopKpi, KpiSnapshot, KpiSource, LatencyKpi, LossKpi, RecentLatency,
     StageKpi, SubscriptionKpi, TopicKpi, TotalLatency,
 };
+pub(crate) use server::CONNECTIONS_MAX;
 pub use server::serve;
 
 use self::budget::Budget;

@@ -1,17 +1,16 @@
 //! The HTTP server: a limited number of connections, and a shutdown that does not wait for slow clients.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use viaduct_node::LimitedListener;
+use viaduct_node::listen::{self, Gate, HttpListener};
 
 use super::{Api, router};
 
-/// Largest number of connections at the same time; further clients wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 1024;
+/// Largest number of connections at the same time.
+pub(crate) const CONNECTIONS_MAX: usize = 1024;
 
 /// Time after which a connection without traffic in either direction is closed. A live stream sends at least one line every
 /// [`super::KEEP_ALIVE`].
@@ -21,14 +20,12 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Serves the API until `shutdown` completes. Then live streams end, and other answers may finish within two seconds.
-///
-/// # Errors
-/// Returns an error if the listener's address cannot be read.
 pub async fn serve(
     listener: TcpListener,
+    gate: Gate,
     api: Arc<Api>,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) {
     let (ended, mut end) = tokio::sync::watch::channel(false);
     let live = api.backend.live().clone();
     let graceful = async move {
@@ -37,13 +34,13 @@ pub async fn serve(
         // Fails only if the server has ended already.
         let _ = ended.send(true);
     };
-    let listener = LimitedListener::new(listener, CONNECTIONS_MAX, IDLE_MAX);
-    let server = axum::serve(listener, router(api)).with_graceful_shutdown(graceful);
+    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+    let server = listen::serve(listener, router(api), graceful);
     tokio::select! {
-        done = server => done,
+        () = server => {}
         () = async {
             let _ = end.wait_for(|ended| *ended).await;
             tokio::time::sleep(GRACE).await;
-        } => Ok(()),
+        } => {}
     }
 }

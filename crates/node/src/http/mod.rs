@@ -1,9 +1,9 @@
 //! HTTP endpoint of a node: `/` lists the others, `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
 
 mod echo;
-mod limited;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -15,9 +15,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use viaduct_bus::Bus;
 
+use crate::listen::{self, Gate, GateLimits, HttpListener};
 use crate::metrics;
 
-pub use limited::{LimitedConnection, LimitedListener};
+/// Largest number of connections at the same time.
+const CONNECTIONS_MAX: usize = 256;
+
+/// Time without traffic after which a connection is closed.
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// The response to `/`.
 const PATHS: &str = "\
@@ -49,11 +54,9 @@ impl Endpoint {
         let address = listener.local_addr()?;
         let (sender, running) = watch::channel(());
         let shared = Shared { bus, running };
-        let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router(shared)).await {
-                tracing::warn!(%error, "the HTTP endpoint of the node failed");
-            }
-        });
+        let gate = Gate::new(&shared.bus, "http", GateLimits::new(CONNECTIONS_MAX));
+        let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+        let server = tokio::spawn(listen::serve(listener, router(shared), std::future::pending()));
         Ok(Self { address, server, _running: sender })
     }
 

@@ -12,7 +12,8 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::post;
-use viaduct_node::{LimitedListener, Stop};
+use viaduct_node::Stop;
+use viaduct_node::listen::{self, Gate, HttpListener};
 use viaduct_ros::xmlrpc::{Call, Response, Value};
 
 use super::Identity;
@@ -23,7 +24,7 @@ use super::subscription::Subscription;
 /// Longest call. The longest ones have the addresses of all publishers of a topic.
 const CALL_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of connections at a time, and time after which an idle one is closed.
-const CONNECTIONS_MAX: usize = 64;
+pub(super) const CONNECTIONS_MAX: usize = 64;
 const IDLE_MAX: Duration = Duration::from_secs(30);
 /// Longest reason that is logged, in characters.
 const REASON_CHARACTERS_MAX: usize = 200;
@@ -126,14 +127,16 @@ fn text(call: &Call, index: usize) -> Result<&str, String> {
 }
 
 /// Serves calls until the component stops.
-pub(super) async fn serve(listener: TcpListener, api: Arc<Api>, mut stop: Stop) -> io::Result<()> {
+pub(super) async fn serve(listener: TcpListener, gate: Gate, api: Arc<Api>, mut stop: Stop) -> io::Result<()> {
     // Nodes use different paths: `/`, `/RPC2`.
     let router = Router::new().fallback(post(handle)).layer(DefaultBodyLimit::max(CALL_BYTES_MAX)).with_state(api);
-    let listener = LimitedListener::new(tokio::net::TcpListener::from_std(listener)?, CONNECTIONS_MAX, IDLE_MAX);
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
     tokio::select! {
-        done = axum::serve(listener, router) => done,
-        () = stop.asked() => Ok(()),
+        () = listen::serve(listener, router, std::future::pending()) => {}
+        () = stop.asked() => {}
     }
+    Ok(())
 }
 
 async fn handle(State(api): State<Arc<Api>>, body: Bytes) -> HttpResponse {

@@ -44,8 +44,6 @@ pub(super) struct Counters {
     pub(super) subscribers: Counter,
     /// Subscribers that were refused, by reason.
     pub(super) subscribers_refused: Counter,
-    /// Connections of subscribers beyond the limit.
-    pub(super) too_many_subscribers: Counter,
 }
 
 impl Counters {
@@ -69,7 +67,6 @@ impl Counters {
             disconnected: context.counter_for("sent_dropped", "disconnected"),
             subscribers: context.counter("subscribers_connected"),
             subscribers_refused: context.counter_for("subscribers_refused", "handshake"),
-            too_many_subscribers: context.counter_for("subscribers_refused", "too_many"),
         }
     }
 }

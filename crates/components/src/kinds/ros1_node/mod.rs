@@ -30,6 +30,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::Qos;
 use viaduct_messages::topic;
+use viaduct_node::listen::GateLimits;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 
 use master::Registration;
@@ -195,9 +196,11 @@ impl Component for Ros1Node {
             context.spawn_io(Arc::clone(publication).run(input, context.stop()));
         }
         let api_state = api::Api::new(&identity, &subscriptions, &publications);
-        context.spawn_io(api::serve(api, api_state, context.stop()));
+        let gate = context.gate(GateLimits::new(api::CONNECTIONS_MAX));
+        context.spawn_io(api::serve(api, gate, api_state, context.stop()));
         let server = server::Server::new(&identity, &publications, &counters);
-        context.spawn_io(server.run(connections, context.stop()));
+        let gate = context.gate(GateLimits::new(server::SUBSCRIBERS_MAX));
+        context.spawn_io(server.run(connections, gate, context.stop()));
         let name = context.name().to_owned();
         let registration =
             Registration::new(name, identity, subscriptions, publications, context.counter("registered"));

@@ -12,6 +12,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::JoinSet;
 use viaduct_bus::{Encoded, TypeInfo};
 use viaduct_node::Stop;
+use viaduct_node::listen::Gate;
 use viaduct_ros::tcpros::{Frames, HandshakeError, Header, Request, write_length};
 
 use super::Identity;
@@ -20,7 +21,7 @@ use super::frame::{FrameError, next_frame};
 use super::publication::{Publication, SendQueue};
 
 /// Maximum number of subscribers.
-const SUBSCRIBERS_MAX: usize = 256;
+pub(super) const SUBSCRIBERS_MAX: usize = 256;
 /// Time limit for the subscriber's header.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Longest header of a subscriber. Some contain the definition of the messages.
@@ -65,7 +66,7 @@ impl Server {
     }
 
     /// Accepts subscribers until the component stops.
-    pub(super) async fn run(self: Arc<Self>, listener: TcpListener, mut stop: Stop) -> io::Result<()> {
+    pub(super) async fn run(self: Arc<Self>, listener: TcpListener, gate: Gate, mut stop: Stop) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let mut connections = JoinSet::new();
         loop {
@@ -75,8 +76,15 @@ impl Server {
                 accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok(_) if connections.len() >= SUBSCRIBERS_MAX => self.counters.too_many_subscribers.increment(),
-                Ok((stream, _)) => _ = connections.spawn(Arc::clone(&self).serve(stream, stop.clone())),
+                Ok((stream, peer)) => {
+                    if let Some(place) = gate.admit(&stream, peer) {
+                        let served = Arc::clone(&self).serve(stream, stop.clone());
+                        connections.spawn(async move {
+                            served.await;
+                            drop(place);
+                        });
+                    }
+                }
                 Err(error) => {
                     tracing::debug!(%error, "a connection was not accepted");
                     tokio::time::sleep(ACCEPT_WAIT).await;

@@ -31,6 +31,7 @@ use std::time::Duration;
 use viaduct_bus::Qos;
 use viaduct_messages::foxglove::{CompressedImage, Log};
 use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_node::listen::GateLimits;
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
 use crate::teleop::event_log::EventLog;
@@ -108,7 +109,11 @@ impl Component for TeleopDesk {
         let listener = listen(&settings)?;
         let runner = Runner::new(settings, parts, context)?;
         context.spawn_io(runner.run());
-        context.spawn_io(async move { server::serve(tokio::net::TcpListener::from_std(listener)?, shared).await });
+        let gate = context.gate(GateLimits::new(server::CONNECTIONS_MAX));
+        context.spawn_io(async move {
+            server::serve(tokio::net::TcpListener::from_std(listener)?, gate, shared).await;
+            Ok::<_, std::io::Error>(())
+        });
         Ok(Self)
     }
 }

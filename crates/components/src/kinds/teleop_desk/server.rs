@@ -1,6 +1,5 @@
 //! The HTTP server of the desk: its page, and the WebSocket of each page.
 
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use viaduct_bus::clock;
-use viaduct_node::{LimitedListener, Stop};
+use viaduct_node::Stop;
+use viaduct_node::listen::{self, Gate, HttpListener};
 
 use super::counters::PageCounters;
 use super::mailbox::{Mailbox, Message};
@@ -29,7 +29,7 @@ use super::session::{Close, Output, Session};
 use super::waiting::{WaitingPages, WaitingPlace};
 
 /// Largest number of HTTP connections at the same time.
-const CONNECTIONS_MAX: usize = 128;
+pub(super) const CONNECTIONS_MAX: usize = 128;
 /// Time after which a connection without traffic in either direction is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Time after which a page that takes no message is lost.
@@ -94,16 +94,16 @@ impl Shared {
 }
 
 /// Serves the page and its WebSocket until the component is asked to stop.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+pub(super) async fn serve(listener: TcpListener, gate: Gate, shared: Arc<Shared>) {
     let (mut stop, mut ending) = (shared.stop.clone(), shared.stop.clone());
-    let listener = LimitedListener::new(listener, CONNECTIONS_MAX, IDLE_MAX);
-    let server = axum::serve(listener, router(shared)).with_graceful_shutdown(async move { stop.asked().await });
+    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+    let server = listen::serve(listener, router(shared), async move { stop.asked().await });
     tokio::select! {
-        done = server => done,
+        () = server => {}
         () = async {
             ending.asked().await;
             tokio::time::sleep(GRACE).await;
-        } => Ok(()),
+        } => {}
     }
 }
 

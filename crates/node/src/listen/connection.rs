@@ -1,65 +1,31 @@
-//! A listener with a limited number of connections.
+//! A connection with a limited idle time.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-/// A listener for HTTP that accepts a connection only while fewer than the maximum are open. Further clients wait in the kernel's
-/// queue.
-pub struct LimitedListener {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
-    idle_max: Duration,
-}
+use super::Place;
 
 /// A connection that ends if it has had no traffic for some time.
 pub struct LimitedConnection {
     stream: TcpStream,
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Place,
     idle_max: Duration,
     /// Completes when the connection has been idle for too long.
     end: Pin<Box<Sleep>>,
 }
 
-impl LimitedListener {
-    /// Returns a listener that accepts so many connections at the same time. A connection without traffic in either direction for
-    /// `idle_max` is closed.
-    #[must_use]
-    pub fn new(listener: TcpListener, connections_max: usize, idle_max: Duration) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(connections_max)), idle_max }
-    }
-}
-
-impl Listener for LimitedListener {
-    type Io = LimitedConnection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (LimitedConnection, SocketAddr) {
-        // The semaphore is never closed.
-        let place = self.places.clone().acquire_owned().await.ok();
-        let (stream, peer) = Listener::accept(&mut self.listener).await;
-        // Otherwise a small event waits for the acknowledgement of the previous one. A failure only adds latency.
-        let _ = stream.set_nodelay(true);
-        let idle_max = self.idle_max;
-        let end = Box::pin(tokio::time::sleep(self.idle_max));
-        (LimitedConnection { stream, _place: place, idle_max, end }, peer)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
 impl LimitedConnection {
+    pub(super) fn new(stream: TcpStream, place: Place, idle_max: Duration) -> Self {
+        let end = Box::pin(tokio::time::sleep(idle_max));
+        Self { stream, _place: place, idle_max, end }
+    }
+
     /// Restarts the idle time.
     fn restart_idle_timer(&mut self) {
         let end = Instant::now() + self.idle_max;
@@ -115,22 +81,25 @@ impl AsyncWrite for LimitedConnection {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tokio::io::AsyncReadExt as _;
+    use tokio::net::TcpListener;
+    use viaduct_bus::Bus;
+
+    use super::super::{Gate, GateLimits};
+    use super::*;
 
     #[tokio::test]
     async fn an_idle_connection_is_closed_and_frees_its_place() {
+        let gate = Gate::new(&Bus::new("test"), "it", GateLimits::new(1));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let places = Arc::new(Semaphore::new(1));
-        let idle_max = Duration::from_millis(20);
-        let mut limited = LimitedListener { listener, places: places.clone(), idle_max };
-        let _silent = TcpStream::connect(address).await.unwrap();
-        let (mut connection, _) = Listener::accept(&mut limited).await;
-        assert_eq!(places.available_permits(), 0);
+        let _silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let place = gate.admit(&stream, peer).unwrap();
+        let mut connection = LimitedConnection::new(stream, place, Duration::from_millis(20));
+        assert_eq!(gate.open(), 1);
         let error = connection.read_u8().await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(connection);
-        assert_eq!(places.available_permits(), 1);
+        assert_eq!(gate.open(), 0);
     }
 }

@@ -1,0 +1,215 @@
+//! Admission of connections.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use viaduct_bus::{Bus, Counter, clock};
+use viaduct_units::Mono;
+
+use super::descriptors;
+
+/// Time between two log lines about refused connections.
+const LOG_PERIOD: Duration = Duration::from_secs(1);
+
+/// Limits of a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateLimits {
+    /// Largest number of connections at the same time.
+    pub connections_max: usize,
+    /// Largest number of them from one IPv4 address, or one IPv6 prefix of 64 bits. Loopback addresses have no such limit.
+    pub per_address_max: usize,
+}
+
+impl GateLimits {
+    /// Returns the limits of a listener of which one address may use a quarter.
+    #[must_use]
+    pub const fn new(connections_max: usize) -> Self {
+        Self { connections_max, per_address_max: connections_max.div_ceil(4) }
+    }
+}
+
+/// Admits the connections of a listener.
+#[derive(Clone)]
+pub struct Gate(Arc<Shared>);
+
+/// The place of a connection. Dropping it admits another one.
+pub struct Place {
+    shared: Arc<Shared>,
+    source: Option<IpAddr>,
+}
+
+struct Shared {
+    component: String,
+    limits: GateLimits,
+    refused: [Counter; Refusal::ALL.len()],
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: usize,
+    by_source: HashMap<IpAddr, usize>,
+    /// Time of the last log line, and the connections refused since then.
+    logged: Option<Mono>,
+    unlogged: u64,
+}
+
+/// Reason for which a connection is refused.
+#[derive(Clone, Copy)]
+enum Refusal {
+    Connections,
+    Address,
+    Descriptors,
+}
+
+impl Refusal {
+    const ALL: [Self; 3] = [Self::Connections, Self::Address, Self::Descriptors];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Connections => "connections_max",
+            Self::Address => "per_address_max",
+            Self::Descriptors => "file_descriptors",
+        }
+    }
+}
+
+impl Gate {
+    /// Returns the gate of a listener of a component, whose counters `connections_refused` belong to the component.
+    ///
+    /// A listener has at most half of the descriptors of the process, so that a flood of connections leaves room for the others.
+    #[must_use]
+    pub fn new(bus: &Bus, component: &str, limits: GateLimits) -> Self {
+        let connections_max = limits.connections_max.min(descriptors::available() / 2);
+        Self(Arc::new(Shared {
+            component: component.to_owned(),
+            limits: GateLimits { connections_max, ..limits },
+            refused: Refusal::ALL.map(|refusal| bus.counter(component, "connections_refused", Some(refusal.name()))),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Admits an accepted connection, or counts and logs why it is refused. The caller then closes it.
+    #[must_use]
+    pub fn admit(&self, connection: &impl AsFd, peer: SocketAddr) -> Option<Place> {
+        let source = source(peer.ip());
+        let mut state = self.0.state();
+        let of_source = source.and_then(|source| state.by_source.get(&source)).copied().unwrap_or(0);
+        let refusal = if descriptors::is_reserved(connection) {
+            Refusal::Descriptors
+        } else if state.open >= self.0.limits.connections_max {
+            Refusal::Connections
+        } else if of_source >= self.0.limits.per_address_max {
+            Refusal::Address
+        } else {
+            state.open += 1;
+            if let Some(source) = source {
+                *state.by_source.entry(source).or_default() += 1;
+            }
+            return Some(Place { shared: Arc::clone(&self.0), source });
+        };
+        self.0.refuse(&mut state, refusal, peer);
+        None
+    }
+
+    /// Returns the number of open connections.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.0.state().open
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refuse(&self, state: &mut State, refusal: Refusal, peer: SocketAddr) {
+        self.refused[refusal as usize].increment();
+        state.unlogged += 1;
+        let now = clock::mono();
+        if state.logged.is_none_or(|logged| now.since(logged) >= LOG_PERIOD) {
+            let (component, connections, limit) = (&self.component, state.unlogged, refusal.name());
+            tracing::warn!(component, connections, limit, %peer, "connections are refused");
+            (state.logged, state.unlogged) = (Some(now), 0);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.open -= 1;
+        if let Some(source) = self.source
+            && let Some(count) = state.by_source.get_mut(&source)
+        {
+            *count -= 1;
+            if *count == 0 {
+                state.by_source.remove(&source);
+            }
+        }
+    }
+}
+
+/// Returns what counts as one address, or `None` for a loopback address.
+fn source(address: IpAddr) -> Option<IpAddr> {
+    match address.to_canonical() {
+        address if address.is_loopback() => None,
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Some(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+        }
+        address => Some(address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    fn gate(connections_max: usize, per_address_max: usize) -> (Gate, Bus, UdpSocket) {
+        let bus = Bus::new("test");
+        let gate = Gate::new(&bus, "it", GateLimits { connections_max, per_address_max });
+        (gate, bus, UdpSocket::bind("127.0.0.1:0").unwrap())
+    }
+
+    fn refused(bus: &Bus) -> Vec<u64> {
+        let snapshot = bus.snapshot();
+        let of = |reason: &str| {
+            let found = snapshot.counters.iter().find(|counter| counter.reason.as_deref() == Some(reason));
+            found.map_or(0, |counter| counter.value)
+        };
+        Refusal::ALL.map(|refusal| of(refusal.name())).to_vec()
+    }
+
+    #[test]
+    fn connections_are_limited_in_total_and_per_address() {
+        let (gate, bus, socket) = gate(4, 2);
+        let admit = |address: &str| gate.admit(&socket, address.parse().unwrap());
+        let first = admit("192.0.2.1:1");
+        let second = admit("192.0.2.1:2");
+        assert!(first.is_some() && second.is_some() && admit("192.0.2.1:3").is_none());
+        let others = [admit("192.0.2.2:1"), admit("127.0.0.1:1")];
+        assert!(others.iter().all(Option::is_some) && admit("127.0.0.1:2").is_none());
+        assert_eq!(refused(&bus), [1, 1, 0]);
+        drop(first);
+        assert!(admit("192.0.2.1:3").is_some());
+        drop((second, others));
+        assert_eq!(gate.open(), 0);
+    }
+
+    #[test]
+    fn one_ipv6_network_and_mapped_addresses_count_as_one_address() {
+        let (gate, _bus, socket) = gate(10, 1);
+        let admit = |address: &str| gate.admit(&socket, address.parse().unwrap());
+        let _first = admit("[2001:db8::1]:1").unwrap();
+        assert!(admit("[2001:db8::2]:1").is_none() && admit("[2001:db8:0:1::1]:1").is_some());
+        let _mapped = admit("[::ffff:192.0.2.1]:1").unwrap();
+        assert!(admit("192.0.2.1:1").is_none());
+    }
+}
