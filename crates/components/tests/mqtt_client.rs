@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
+#[path = "mqtt/certificates.rs"]
+mod certificates;
 #[path = "mqtt/support.rs"]
 mod support;
 
@@ -31,24 +33,6 @@ fn bridge(broker: &str, qos: u8, more: &str) -> TestNode {
     ))
 }
 
-/// Writes certificates of an authority, of a broker on 127.0.0.1 and of a client, each with its key, into a folder.
-fn write_certificates(folder: &Path) {
-    let openssl = |arguments: &str| {
-        let status =
-            Command::new("openssl").args(arguments.split(' ')).current_dir(folder).stderr(Stdio::null()).status();
-        assert!(status.unwrap().success(), "openssl {arguments}");
-    };
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
-    for authority in ["ca", "other"] {
-        openssl(&format!("req -x509 {key} -keyout {authority}.key -out {authority}.pem -subj /CN={authority}"));
-    }
-    for (name, alternative) in [("broker", "IP:127.0.0.1"), ("client", "DNS:car")] {
-        openssl(&format!(
-            "req -x509 {key} -CA ca.pem -CAkey ca.key -keyout {name}.key -out {name}.pem -subj /CN={name} -addext subjectAltName={alternative} -addext basicConstraints=CA:FALSE"
-        ));
-    }
-}
-
 #[test]
 fn a_bridge_reaches_mosquitto_over_each_transport_and_version() {
     if !has("mosquitto") || !has("openssl") {
@@ -56,7 +40,7 @@ fn a_bridge_reaches_mosquitto_over_each_transport_and_version() {
     }
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    write_certificates(folder.path());
+    certificates::write(folder.path());
     let [plain, tls, web, web_tls] = [free_port(), free_port(), free_port(), free_port()];
     let (ca, certificate, key) = (at("ca.pem"), at("broker.pem"), at("broker.key"));
     let files = format!("cafile {ca}\ncertfile {certificate}\nkeyfile {key}\n");
@@ -111,7 +95,7 @@ fn the_embedded_broker_serves_tls_and_web_socket() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    write_certificates(folder.path());
+    certificates::write(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let [plain, tls, web, web_tls] = [(); 4].map(|()| free_port());
     let edge = TestNode::start(&format!(

@@ -14,17 +14,19 @@
 //! | `unanswered` | errors included in a later answer because of the rate limit, or not answered because the broker stopped |
 //! | `clients_connected`, `clients_disconnected` | clients, updated once per second |
 //! | `messages_in`, `messages_out` | messages of all clients, updated once per second |
+//! | `connections_refused`, `clients_refused` | refused connections and logins, by reason |
 //!
 //! `mqtt5` does not report two drops, so they are not counted:
 //!
 //! - a QoS 0 message to a client whose queue is full
 //! - the oldest message of a session whose queue overflows
 
-use std::net::SocketAddr;
+use std::collections::HashMap;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -34,13 +36,13 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_mqtt::broker::BrokerStats;
-use viaduct_mqtt::broker::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
+use viaduct_mqtt::broker::{AccessRules, Admit, BrokerConfig, Listen, OnRefused, Place, RefusedClient, TlsConfigs};
 use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router, Subscription};
 use viaduct_mqtt::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
-use viaduct_mqtt::broker::{TlsConfig, WebSocketConfig};
+use viaduct_mqtt::broker::{StorageBackend, StorageConfig};
 use viaduct_mqtt::packet::publish::PublishPacket;
-use viaduct_mqtt::transport::TlsFiles;
 use viaduct_mqtt::{MqttError, QoS};
+use viaduct_node::listen::{GateLimits, ServerTls, ServerTlsFiles};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop, files};
 
 use crate::counter_mirror::CounterMirror;
@@ -50,6 +52,7 @@ use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
 use crate::mqtt::local;
 use crate::mqtt::message::Message;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
+use crate::rate_limiter::RateLimiter;
 
 /// Time limit for disconnecting the clients when the node stops. The node as a whole has two seconds.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);
@@ -70,6 +73,8 @@ const BACKLOG_MAX: u64 = 64;
 const TOPIC_ALIASES_MAX: u16 = 64;
 /// Largest password file in bytes: about 10,000 users.
 const PASSWORD_FILE_OCTETS_MAX: u64 = 1 << 20;
+/// Log lines about refused clients.
+const LOGGED_PER_SECOND: u32 = 1;
 /// Maximum number of unacknowledged messages from a client.
 const RECEIVE_MAXIMUM: u16 = 1024;
 
@@ -81,8 +86,7 @@ pub struct Settings {
     /// `password_file`, `anonymous` or, for listeners with TLS, `tls.client_ca_file` must be set.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
-    /// Listener with TLS. A client that does not finish its handshake delays those after it, so no listener is meant for an untrusted
-    /// network yet. Default: none.
+    /// Listener with TLS. Default: none.
     #[serde(default)]
     pub tls: Option<TlsListenerSettings>,
     /// Listener for MQTT over WebSocket. Default: none.
@@ -182,9 +186,12 @@ impl Listener {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Maximum number of connected clients, 1 to 100000.
+    /// Maximum number of connected clients, 1 to 100000. A quarter of them may have the same address, except a loopback address.
     #[schemars(range(min = 1, max = 100_000))]
     pub clients_max: usize,
+    /// Maximum number of sessions, with those of disconnected clients, 1 to 100000. Clients with further identifiers are refused.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub sessions_max: usize,
     /// Maximum size of a packet in octets, 1024 to 268435455 (the limit of the protocol).
     #[schemars(range(min = 1024, max = 268_435_455))]
     pub packet_octets_max: usize,
@@ -213,10 +220,11 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             clients_max: 1_000,
+            sessions_max: 1_000,
             packet_octets_max: 16 << 20,
-            subscriptions_max: 1_000,
-            queued_messages_max: 10_000,
-            queued_octets_max: 64 << 20,
+            subscriptions_max: 100,
+            queued_messages_max: 1_000,
+            queued_octets_max: 4 << 20,
             retained_messages_max: 10_000,
             retained_octets_max: 1 << 20,
             session_expiry_s: 3_600,
@@ -263,6 +271,7 @@ impl Component for MqttBroker {
         let limits = &settings.limits;
         for (key, value, min, max) in [
             ("clients_max", limits.clients_max as u64, 1, 100_000),
+            ("sessions_max", limits.sessions_max as u64, 1, 100_000),
             ("packet_octets_max", limits.packet_octets_max as u64, 1024, 268_435_455),
             ("subscriptions_max", limits.subscriptions_max as u64, 1, 100_000),
             ("queued_messages_max", limits.queued_messages_max as u64, 1, 1_000_000),
@@ -288,17 +297,13 @@ impl Component for MqttBroker {
     fn check_machine(settings: &Settings) -> Result<(), SettingError> {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
-            check_users(path)
-                .map_err(|problem| SettingError::new("password_file", format!("{}: {problem}", path.display())))?;
+            if path.is_file() {
+                // A pipe is read only once.
+                users(path)?;
+            }
         }
-        let checked = settings.tls.as_ref().map(|tls| {
-            // The files of a client have the same form. Without an authority, those of the system would be read.
-            let authorities = tls.client_ca_file.clone().or_else(|| Some(tls.certificate_file.clone()));
-            let client = Some((tls.certificate_file.clone(), tls.key_file.clone()));
-            TlsFiles { authorities, client, server_name: None }.client_config()
-        });
-        match checked {
-            Some(Err(error)) => Err(SettingError::new("tls", error.to_string())),
+        match settings.tls.as_ref().map(TlsListenerSettings::open) {
+            Some(Err(error)) => Err(error),
             _ => Ok(()),
         }
     }
@@ -330,7 +335,7 @@ impl Component for MqttBroker {
             })
             .transpose()?;
         let unanswered = inbound.as_ref().map(|_| context.counter("unanswered"));
-        let engine = open(&settings, inbound.as_ref().map(|inbound| Throttle(Arc::clone(&inbound.backlog))))?;
+        let engine = open(&settings, inbound.as_ref().map(|inbound| Throttle(Arc::clone(&inbound.backlog))), context)?;
         let stats = engine.stats();
         let totals = CounterMirror::new(TOTALS, |(name, _)| context.counter(name));
         context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
@@ -360,39 +365,86 @@ impl MqttBroker {
     }
 }
 
-/// Checks the lines of a password file, of which the broker would ignore the wrong ones.
-fn check_users(path: &Path) -> Result<(), String> {
-    if !path.is_file() {
-        // A pipe is read only once.
-        return Ok(());
-    }
-    let text = files::read_text(path, PASSWORD_FILE_OCTETS_MAX).map_err(|cause| cause.to_string())?;
+/// Reads the users of a password file with the hashes of their passwords.
+fn users(path: &Path) -> Result<HashMap<String, String>, SettingError> {
+    let wrong = |problem: String| SettingError::new("password_file", format!("{}: {problem}", path.display()));
+    let text = files::read_text(path, PASSWORD_FILE_OCTETS_MAX).map_err(|cause| wrong(cause.to_string()))?;
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let mut users = 0;
+    let mut users = HashMap::new();
     for (index, line) in lines {
-        let (name, hash) = line.split_once(':').unwrap_or_default();
-        if name.trim().is_empty() || !hash.trim().starts_with("$argon2") {
-            return Err(format!("line {} is not `NAME:HASH` with an argon2 hash in PHC form", index + 1));
+        let (name, hash) = line.split_once(':').map_or(("", ""), |(name, hash)| (name.trim(), hash.trim()));
+        if name.is_empty() || !hash.starts_with("$argon2") {
+            return Err(wrong(format!("line {} is not `NAME:HASH` with an argon2 hash in PHC form", index + 1)));
         }
-        users += 1;
+        users.insert(name.to_owned(), hash.to_owned());
     }
-    if users == 0 { Err("it has no users".to_owned()) } else { Ok(()) }
+    if users.is_empty() { Err(wrong("it has no users".to_owned())) } else { Ok(users) }
 }
 
-/// Binds the socket and builds the broker around it.
-fn open(settings: &Settings, handler: Option<Throttle>) -> Result<Broker, StartError> {
-    // `mqtt5` only logs that one of the other listeners failed.
-    for Listener { address, .. } in settings.listeners() {
-        if let Err(cause) = std::net::TcpListener::bind(address) {
-            return Err(StartError::io(format!("cannot listen on {address}"), cause));
-        }
+impl TlsListenerSettings {
+    fn open(&self) -> Result<ServerTls, SettingError> {
+        let files = ServerTlsFiles {
+            certificate: self.certificate_file.clone(),
+            key: self.key_file.clone(),
+            client_authorities: self.client_ca_file.clone(),
+        };
+        ServerTls::open(files).map_err(|error| SettingError::new("tls", error.to_string()))
     }
+}
+
+/// Binds the sockets and builds the broker around them.
+fn open(settings: &Settings, handler: Option<Throttle>, context: &Context<MqttBroker>) -> Result<Broker, StartError> {
     let config = match handler {
         Some(handler) => config(settings).with_event_handler(Arc::new(handler)),
         None => config(settings),
     };
-    let opened = Broker::open(config, &tokio::runtime::Handle::current());
+    let users = settings.password_file.as_deref().map(users).transpose()?.unwrap_or_default();
+    let rules = AccessRules {
+        anonymous: settings.anonymous.unwrap_or(settings.password_file.is_none()),
+        users,
+        sessions_max: settings.limits.sessions_max,
+    };
+    let gate = context.gate(GateLimits::new(settings.limits.clients_max));
+    let admit: Admit = Arc::new(move |stream, peer| gate.admit(stream, peer).map(|place| Box::new(place) as Place));
+    let opened = Broker::open(config, bind(settings)?, rules, admit, on_refused(context));
     opened.map_err(|error| StartError::Other(error.to_string()))
+}
+
+fn bind(settings: &Settings) -> Result<Vec<(TcpListener, Listen)>, StartError> {
+    let tls = settings.tls.as_ref().map(TlsListenerSettings::open).transpose()?.map(Arc::new);
+    let configs = || tls.clone().map(|tls| Arc::new(move || tls.config()) as TlsConfigs);
+    let path = |web_socket: &Option<WebSocketSettings>| web_socket.as_ref().map(|settings| settings.path.clone());
+    let listen = |setting: &str| match setting {
+        "tls.listen" => Listen { tls: configs(), web_socket: None },
+        "web_socket.listen" => Listen { tls: None, web_socket: path(&settings.web_socket) },
+        "web_socket_tls.listen" => Listen { tls: configs(), web_socket: path(&settings.web_socket_tls) },
+        _ => Listen::default(),
+    };
+    let bind = |Listener { address, setting, .. }: Listener| {
+        let failed = |cause| StartError::io(format!("cannot listen on {address}"), cause);
+        Ok((TcpListener::bind(address).map_err(failed)?, listen(setting)))
+    };
+    settings.listeners().into_iter().map(bind).collect()
+}
+
+/// Returns what counts and logs the refused clients.
+fn on_refused(context: &Context<MqttBroker>) -> OnRefused {
+    let component = context.name().to_owned();
+    let counters = ["password", "address", "sessions_max"].map(|reason| context.counter_for("clients_refused", reason));
+    let logged = Mutex::new(RateLimiter::new(LOGGED_PER_SECOND));
+    Arc::new(move |refused, peer| {
+        let [password, address, sessions] = &counters;
+        let (counter, reason) = match refused {
+            RefusedClient::Password => (password, "wrong user or password"),
+            RefusedClient::Address => (address, "too many wrong passwords from the address"),
+            RefusedClient::Sessions => (sessions, "too many sessions"),
+        };
+        counter.increment();
+        let mut logged = logged.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(clients) = logged.admit(clock::mono()) {
+            tracing::warn!(component, clients, %peer, reason, "MQTT clients are refused");
+        }
+    })
 }
 
 fn config(settings: &Settings) -> BrokerConfig {
@@ -403,31 +455,12 @@ fn config(settings: &Settings) -> BrokerConfig {
         max_queued_bytes_per_client: usize::try_from(limits.queued_octets_max).unwrap_or(usize::MAX),
         ..StorageConfig::default()
     };
-    let mut auth = AuthConfig::new();
-    if let Some(path) = &settings.password_file {
-        auth = auth.with_password_file(path.clone());
-    }
-    auth.allow_anonymous = settings.anonymous.unwrap_or(settings.password_file.is_none());
-    let tls = settings.tls.as_ref().map(|tls| TlsConfig {
-        cert_file: tls.certificate_file.clone(),
-        key_file: tls.key_file.clone(),
-        ca_file: tls.client_ca_file.clone(),
-        require_client_cert: tls.client_ca_file.is_some(),
-        bind_addresses: vec![tls.listen],
-    });
-    let web_socket = |settings: &WebSocketSettings| {
-        WebSocketConfig::new().with_bind_address(settings.listen).with_path(settings.path.clone())
-    };
     BrokerConfig {
-        tls_config: tls,
-        websocket_config: settings.web_socket.as_ref().map(web_socket),
-        websocket_tls_config: settings.web_socket_tls.as_ref().map(|settings| web_socket(settings).with_tls(true)),
         topic_alias_maximum: TOPIC_ALIASES_MAX,
         client_channel_capacity: limits.queued_messages_max,
         server_receive_maximum: Some(RECEIVE_MAXIMUM),
         ..BrokerConfig::default()
     }
-    .with_bind_address(settings.listen)
     .with_max_clients(limits.clients_max)
     .with_max_packet_size(limits.packet_octets_max)
     .with_max_subscriptions_per_client(limits.subscriptions_max)
@@ -435,7 +468,6 @@ fn config(settings: &Settings) -> BrokerConfig {
     .with_max_retained_message_size(limits.retained_octets_max)
     .with_session_expiry(Duration::from_secs(limits.session_expiry_s.into()))
     .with_storage(storage)
-    .with_auth(auth)
 }
 
 /// Reason why the broker ended before its stop was requested.

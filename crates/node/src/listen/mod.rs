@@ -7,8 +7,10 @@ mod connection;
 mod descriptors;
 mod gate;
 mod http;
+mod tls;
 
 pub use connection::LimitedConnection;
 pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use gate::{Gate, GateLimits, Place};
 pub use http::{HttpListener, serve};
+pub use tls::{ServerTls, ServerTlsError, ServerTlsFiles};

@@ -1,67 +1,116 @@
 //! The broker.
+//!
+//! Sessions, subscriptions and messages are those of `mqtt5`. The listeners are here, so that a client is limited before it has
+//! logged in, and a slow handshake delays nobody.
 
+mod access;
+mod guard;
+mod listen;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use mqtt5::QoS;
+use mqtt5::broker::MqttBroker;
 pub use mqtt5::broker::auth::PasswordAuthProvider;
-pub use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig, TlsConfig, WebSocketConfig};
+pub use mqtt5::broker::config::{BrokerConfig, StorageBackend, StorageConfig};
 pub use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 pub use mqtt5::broker::router::ROUTE_BUDGET_MAX;
 use mqtt5::broker::router::{DeliveryLanes, LaneReceivers, MessageRouter, SubscriptionRequest, TakeoverNotice};
 pub use mqtt5::broker::sys_topics::BrokerStats;
-use mqtt5::broker::{BrokerShutdownHandle, MqttBroker};
 use mqtt5::packet::publish::PublishPacket;
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TryRecvError;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use self::access::Access;
+pub use self::access::{AccessRules, OnRefused, RefusedClient};
+pub use self::guard::Place;
+use self::listen::Clients;
+pub use self::listen::{Admit, Listen, TlsConfigs};
 use crate::{BoxFuture, MqttError};
 
+/// Address of a listener that accepts nobody.
+const UNUSED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// A broker that listens, and does not accept clients before [`Broker::spawn`].
-pub struct Broker(MqttBroker);
+pub struct Broker {
+    clients: Clients,
+    listeners: Vec<(TcpListener, Listen)>,
+    admit: Admit,
+}
 
 /// The outcome of the task that [`Broker::spawn`] starts.
 pub type BrokerOutcome = Result<(), MqttError>;
 
+/// Ends a broker.
+#[derive(Clone)]
+pub struct ShutdownHandle(broadcast::Sender<()>);
+
+impl ShutdownHandle {
+    /// Asks the broker to disconnect its clients and to end.
+    pub fn shutdown(&self) {
+        // An error means that the broker has ended.
+        _ = self.0.send(());
+    }
+}
+
 impl Broker {
-    /// Opens the broker's socket. Blocks the calling thread, which must not be one of the runtime's workers.
+    /// Opens the sockets of the broker. `admit` decides on each connection. Must be called inside the runtime, on a thread that is not
+    /// one of its workers, which it blocks. The settings of `config` for listeners and users are not used.
     ///
     /// # Errors
-    /// Returns an error if the socket or the password file cannot be opened.
-    pub fn open(config: BrokerConfig, runtime: &Handle) -> Result<Self, MqttError> {
-        let opening: BoxFuture<'_, Result<MqttBroker, MqttError>> = Box::pin(MqttBroker::with_config(config));
-        Ok(Self(runtime.block_on(opening)?))
+    /// Returns an error if the settings are wrong.
+    pub fn open(
+        config: BrokerConfig,
+        listeners: Vec<(std::net::TcpListener, Listen)>,
+        rules: AccessRules,
+        admit: Admit,
+        on_refused: OnRefused,
+    ) -> Result<Self, MqttError> {
+        // The library makes its parts with a listener only, which ends with this function.
+        let config = BrokerConfig { bind_addresses: vec![UNUSED], ..config };
+        let opening: BoxFuture<'_, Result<MqttBroker, MqttError>> = Box::pin(MqttBroker::with_config(config.clone()));
+        let parts = Handle::current().block_on(opening)?;
+        let from_std = |(listener, listen): (std::net::TcpListener, Listen)| {
+            listener.set_nonblocking(true)?;
+            Ok::<_, std::io::Error>((TcpListener::from_std(listener)?, listen))
+        };
+        let listeners = listeners.into_iter().map(from_std).collect::<Result<_, _>>()?;
+        let access = Access::new(rules, parts.storage(), on_refused);
+        Ok(Self { clients: Clients::new(config, &parts, access), listeners, admit })
     }
 
     /// Returns the broker's statistics, which are updated while it runs.
     #[must_use]
     pub fn stats(&self) -> Arc<BrokerStats> {
-        self.0.stats()
+        Arc::clone(&self.clients.stats)
     }
 
     /// Returns the broker's router, which delivers messages without a socket.
     #[must_use]
     pub fn router(&self) -> Router {
-        Router(self.0.router())
+        Router(Arc::clone(&self.clients.router))
     }
 
     /// Returns the handle that ends the broker.
     #[must_use]
-    pub fn shutdown_handle(&self) -> BrokerShutdownHandle {
-        self.0.shutdown_handle()
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle(self.clients.stop.clone())
     }
 
     /// Returns a receiver that becomes `true` when the broker accepts clients.
     #[must_use]
     pub fn ready(&self) -> watch::Receiver<bool> {
-        self.0.ready_receiver()
+        self.clients.ready.subscribe()
     }
 
     /// Runs the broker on a task of `tasks` until its shutdown handle is used or it fails.
-    pub fn spawn(mut self, tasks: &mut JoinSet<BrokerOutcome>) {
-        let running: BoxFuture<'static, BrokerOutcome> = Box::pin(async move { self.0.run().await });
+    pub fn spawn(self, tasks: &mut JoinSet<BrokerOutcome>) {
+        let running: BoxFuture<'static, BrokerOutcome> = Box::pin(self.clients.run(self.listeners, self.admit));
         tasks.spawn(running);
     }
 }
