@@ -253,3 +253,28 @@ async fn serve(
     // The server may have ended, or may know it.
     _ = reads.send((number, Read::End)).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_clients_are_limited_one_by_one_and_together() {
+        let all = Backlogs { octets: Arc::default(), octets_max: 2 * WRITE_OCTETS_MAX + 10 };
+        let client = || Backlog { octets: AtomicUsize::new(0), all: all.clone() };
+        let slow = [client(), client()];
+        for one in &slow {
+            assert!(one.add(WRITE_OCTETS_MAX) && one.add(1));
+            assert!(!one.add(1), "the limit of one client");
+        }
+        let other = client();
+        assert!(other.add(WRITE_OCTETS) && other.add(1), "a client that reads is served");
+        assert!(!other.add(1), "the limit of all clients");
+        drop(slow);
+        assert_eq!(all.octets.load(Ordering::Relaxed), WRITE_OCTETS + 2);
+        assert!(other.add(WRITE_OCTETS), "the end of a connection makes room");
+        other.remove(2 * WRITE_OCTETS + 2);
+        drop(other);
+        assert_eq!(all.octets.load(Ordering::Relaxed), 0);
+    }
+}
