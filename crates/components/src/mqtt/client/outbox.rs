@@ -291,8 +291,10 @@ impl Outbox {
     /// Accepts a message, unless there is one with its key. Returns `false` if it was dropped.
     pub(crate) fn accept_once(&mut self, message: Message) -> bool {
         let key = message.key.clone();
-        if let Some(key) = key.as_ref().filter(|key| self.keys.contains(*key)) {
+        if let Some(key) = &key {
             self.restored_keys.remove(key);
+        }
+        if let Some(key) = key.as_ref().filter(|key| self.keys.contains(*key)) {
             self.claim(key, &message.receipt);
             return true;
         }
@@ -733,6 +735,10 @@ const fn packet_id(number: u64) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use super::super::journal::Disk;
     use super::*;
     use proptest::prelude::*;
     use viaduct_bus::Bus;
@@ -964,6 +970,202 @@ mod tests {
             outbox.acknowledged(id, true);
         }
         assert_eq!(outbox.len(), 0);
+    }
+
+    /// Opens the outbox of a process whose messages outlive it.
+    fn stored_outbox(bus: &Bus, folder: &Path) -> Outbox {
+        let (journal, restored) = Journal::open(folder, "gateway at mqtt://edge:1883", &Disk::default()).unwrap();
+        let mut outbox = outbox(bus, 100, WhenFull::DropNewest);
+        outbox.resumes = true;
+        outbox.restore(journal, restored);
+        outbox
+    }
+
+    /// What a message has reported: `true` if it was published.
+    type Outcomes = Arc<Mutex<Vec<bool>>>;
+
+    /// Accepts a message of QoS 2 that is identified by a key and by its size. Returns what it reports.
+    fn accept_once(outbox: &mut Outbox, key: &str, octets: usize) -> Outcomes {
+        let outcomes = Outcomes::default();
+        let reported = Arc::clone(&outcomes);
+        let receipt = Receipt::new(move |is_published| reported.lock().unwrap().push(is_published));
+        let message = Message { key: Some(key.into()), receipt, ..message(QoS::ExactlyOnce, octets) };
+        assert!(outbox.accept_once(message));
+        outcomes
+    }
+
+    fn reported(outcomes: &Outcomes) -> Vec<bool> {
+        outcomes.lock().unwrap().clone()
+    }
+
+    /// Completes the exchange of a message of QoS 2.
+    fn complete(outbox: &mut Outbox, id: u16) {
+        assert!(outbox.received(id, true));
+        outbox.completed(id);
+    }
+
+    #[test]
+    fn a_message_with_a_key_is_sent_once_until_it_is_settled() {
+        let (bus, folder) = (Bus::new("t"), tempfile::tempdir().unwrap());
+        let mut outbox = stored_outbox(&bus, folder.path());
+        outbox.connected(PEER, false);
+        let mut end = 0;
+        let first = accept_once(&mut outbox, "robot/1", 10);
+        let waiting = accept_once(&mut outbox, "robot/1", 10);
+        let other = accept_once(&mut outbox, "robot/2", 20);
+        assert_eq!(send_all(&mut outbox, &mut end), [(10, Some(1)), (20, Some(2))]);
+        let in_flight = accept_once(&mut outbox, "robot/1", 10);
+        complete(&mut outbox, 1);
+        let published = accept_once(&mut outbox, "robot/1", 10);
+        assert_eq!(send_all(&mut outbox, &mut end), []);
+        assert_eq!((reported(&first), reported(&published)), (vec![true], vec![true]));
+        assert!([waiting, in_flight, other].iter().all(|one| reported(one).is_empty()), "the first one reports");
+        assert_eq!((count(&bus, "taken", None), count(&bus, "published", None), outbox.len()), (2, 1, 1));
+        outbox.settle("robot/1");
+        accept_once(&mut outbox, "robot/1", 30);
+        assert_eq!(send_all(&mut outbox, &mut end), [(30, Some(3))], "the key identifies a new message");
+    }
+
+    #[test]
+    fn a_message_that_is_dropped_may_be_accepted_again() {
+        let (bus, folder) = (Bus::new("t"), tempfile::tempdir().unwrap());
+        let mut outbox = stored_outbox(&bus, folder.path());
+        outbox.connected(PEER, false);
+        let mut end = 0;
+        let too_large = Message { key: Some("robot/0".into()), ..message(QoS::ExactlyOnce, 1001) };
+        assert!(!outbox.accept_once(too_large));
+        let refused = accept_once(&mut outbox, "robot/1", 10);
+        send_all(&mut outbox, &mut end);
+        assert!(!outbox.received(1, false));
+        assert_eq!(reported(&refused), [false]);
+        accept_once(&mut outbox, "robot/0", 20);
+        accept_once(&mut outbox, "robot/1", 10);
+        assert_eq!(send_all(&mut outbox, &mut end), [(20, Some(2)), (10, Some(3))]);
+    }
+
+    #[test]
+    fn the_next_process_knows_the_keys_of_all_messages_and_continues_each_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut end = 0;
+        let bus = Bus::new("t");
+        let mut first = stored_outbox(&bus, folder.path());
+        first.connected(PEER, false);
+        for octets in 1..=4 {
+            accept_once(&mut first, &format!("robot/{octets}"), octets);
+        }
+        send_all(&mut first, &mut end);
+        complete(&mut first, 1);
+        assert!(first.received(2, true));
+        accept_once(&mut first, "robot/5", 5);
+        drop(first);
+        let bus = Bus::new("t");
+        let mut second = stored_outbox(&bus, folder.path());
+        let outcomes: Vec<Outcomes> =
+            (1..=5).map(|octets| accept_once(&mut second, &format!("robot/{octets}"), octets)).collect();
+        assert_eq!((count(&bus, "restored", None), count(&bus, "taken", None)), (5, 0));
+        second.connected(PEER, true);
+        // Two were received by the broker, of which one was complete, two were sent, and one was not.
+        assert_eq!(send_all(&mut second, &mut end), [(0, Some(1)), (0, Some(2)), (3, Some(3)), (4, Some(4))]);
+        second.completed(1);
+        second.completed(2);
+        assert_eq!(send_all(&mut second, &mut end), [(5, Some(5))]);
+        (3..=5).for_each(|id| complete(&mut second, id));
+        assert!(outcomes.iter().all(|one| reported(one) == [true]));
+        assert_eq!((second.len(), count(&bus, "published", None)), (0, 5));
+    }
+
+    #[test]
+    fn settled_messages_are_forgotten_by_the_next_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let bus = Bus::new("t");
+        let mut first = stored_outbox(&bus, folder.path());
+        first.connected(PEER, false);
+        for octets in 1..=2 {
+            accept_once(&mut first, &format!("robot/{octets}"), octets);
+        }
+        send_all(&mut first, &mut 0);
+        (1..=2).for_each(|id| complete(&mut first, id));
+        first.settle("robot/1");
+        drop(first);
+        let bus = Bus::new("t");
+        let mut second = stored_outbox(&bus, folder.path());
+        assert_eq!(count(&bus, "restored", None), 1);
+        second.connected(PEER, true);
+        let (known, new) = (accept_once(&mut second, "robot/2", 2), accept_once(&mut second, "robot/1", 7));
+        assert_eq!(send_all(&mut second, &mut 0), [(0, Some(2)), (7, Some(3))]);
+        second.completed(2);
+        assert_eq!((reported(&known), reported(&new)), (vec![true], vec![]));
+    }
+
+    #[test]
+    fn restored_messages_that_are_not_accepted_again_are_sent_and_then_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut end = 0;
+        let bus = Bus::new("t");
+        let mut first = stored_outbox(&bus, folder.path());
+        first.connected(PEER, false);
+        for octets in 1..=4 {
+            accept_once(&mut first, &format!("robot/{octets}"), octets);
+        }
+        send_all(&mut first, &mut end);
+        complete(&mut first, 1);
+        accept_once(&mut first, "robot/5", 5);
+        drop(first);
+        let bus = Bus::new("t");
+        let mut second = stored_outbox(&bus, folder.path());
+        let claimed = accept_once(&mut second, "robot/2", 2);
+        second.settle_restored();
+        second.connected(PEER, true);
+        assert_eq!(send_all(&mut second, &mut end), [(0, Some(1)), (2, Some(2)), (3, Some(3)), (4, Some(4))]);
+        second.completed(1);
+        assert_eq!(send_all(&mut second, &mut end), [(5, Some(5))]);
+        (2..=5).for_each(|id| complete(&mut second, id));
+        assert_eq!((reported(&claimed), second.len()), (vec![true], 0));
+        drop(second);
+        let bus = Bus::new("t");
+        let mut third = stored_outbox(&bus, folder.path());
+        assert_eq!(count(&bus, "restored", None), 1, "only the accepted one may be repeated");
+        third.connected(PEER, true);
+        assert_eq!(send_all(&mut third, &mut end), [(0, Some(2))]);
+    }
+
+    #[test]
+    fn a_restored_message_that_is_refused_and_accepted_again_keeps_its_key() {
+        let (bus, folder) = (Bus::new("t"), tempfile::tempdir().unwrap());
+        let mut outbox = stored_outbox(&bus, folder.path());
+        accept_once(&mut outbox, "robot/1", 1);
+        drop(outbox);
+        let mut outbox = stored_outbox(&bus, folder.path());
+        outbox.connected(PEER, false);
+        let mut end = 0;
+        send_all(&mut outbox, &mut end);
+        assert!(!outbox.received(1, false));
+        accept_once(&mut outbox, "robot/1", 1);
+        outbox.settle_restored();
+        accept_once(&mut outbox, "robot/1", 1);
+        assert_eq!(send_all(&mut outbox, &mut end), [(1, Some(2))]);
+        complete(&mut outbox, 2);
+        accept_once(&mut outbox, "robot/1", 1);
+        assert_eq!(send_all(&mut outbox, &mut end), []);
+    }
+
+    #[test]
+    fn messages_that_the_broker_has_are_forgotten_with_its_session() {
+        let (bus, folder) = (Bus::new("t"), tempfile::tempdir().unwrap());
+        let mut outbox = stored_outbox(&bus, folder.path());
+        outbox.connected(PEER, false);
+        accept_once(&mut outbox, "robot/1", 1);
+        accept_once(&mut outbox, "robot/2", 2);
+        let mut end = 0;
+        send_all(&mut outbox, &mut end);
+        complete(&mut outbox, 1);
+        outbox.disconnected();
+        outbox.connected(PEER, false);
+        assert_eq!(send_all(&mut outbox, &mut end), [(2, Some(1))]);
+        drop(outbox);
+        let bus = Bus::new("t");
+        drop(stored_outbox(&bus, folder.path()));
+        assert_eq!(count(&bus, "restored", None), 1);
     }
 
     #[derive(Clone, Debug)]
