@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use viaduct_components::kinds::mqttsn_gateway::fuzzing::{self, Restored};
 use viaduct_mqttsn::{
     Client, ClientEvent, ClientSettings, Destination, Forwarder, Gateway, GatewayEvent, GatewaySettings, Message,
     client::{Publication, Topic},
@@ -44,6 +45,21 @@ pub fn records(octets: &[u8]) {
         owner.settle(Mono::default(), &mut gateway);
         pass_deadlines(&mut gateway, &mut owner, Mono(Duration::from_secs(100_000)));
     }
+}
+
+/// Checks the history of a gateway on disk: it has at most one arrival for each record, and a snapshot restores the same history.
+pub fn history(octets: &[u8]) {
+    let records: Vec<Vec<u8>> = Records(octets).map(|(_, record)| record.to_vec()).collect();
+    let Restored { snapshot, other } = fuzzing::history(&records);
+    assert!(snapshot.len() + other.len() <= records.len());
+    assert!(other.iter().all(|record| records.contains(record)));
+    let again = fuzzing::history(&snapshot);
+    assert_eq!((sorted(again.snapshot), again.other), (sorted(snapshot), Vec::new()));
+}
+
+fn sorted(mut records: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    records.sort_unstable();
+    records
 }
 
 fn settings(mode: Mode) -> GatewaySettings {
@@ -394,6 +410,10 @@ pub(crate) fn to_forwarder() -> Vec<Vec<u8>> {
 }
 
 /// Returns the records of a gateway.
+pub(crate) fn histories() -> Vec<Vec<u8>> {
+    vec![record(fuzzing::seeds())]
+}
+
 pub(crate) fn storages() -> Vec<Vec<u8>> {
     [Mode::Transparent, Mode::Aggregating]
         .map(|mode| {

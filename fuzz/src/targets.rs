@@ -107,6 +107,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("mqttsn_client", mqttsn::client, mqttsn::to_client).slow(10),
     Target::new("mqttsn_forwarder", mqttsn::forwarder, mqttsn::to_forwarder),
     Target::new("mqttsn_records", mqttsn::records, mqttsn::storages).slow(10),
+    Target::new("mqttsn_history", mqttsn::history, mqttsn::histories),
     Target::new("coap_message", coap::message, coap::messages),
     Target::new("coap_stream", coap::stream, coap::streams).slow(4),
     Target::new("coap_endpoint", coap::server, coap::sequences).slow(20),

@@ -61,6 +61,7 @@ impl History {
         history
     }
 
+    /// Adds an arrival in an earlier process. A record that no process has written is ignored.
     fn apply(&mut self, record: &[u8]) {
         let Some((&[a, b, c, d, e, f], client_id)) = record.split_first_chunk() else { return };
         let Ok(client_id) = std::str::from_utf8(client_id) else { return };
@@ -126,4 +127,137 @@ fn record(client_id: &str, entry: Entry) -> Bytes {
     octets.put_u32(entry.digest);
     octets.put_slice(client_id.as_bytes());
     octets.freeze()
+}
+
+/// Returns records of two messages of one connection and one of another, for the fuzz target.
+pub(super) fn examples() -> Vec<Bytes> {
+    let of = |(client_id, packet_id): (&str, u16)| record(client_id, Entry { packet_id, digest: 7, delivery: EARLIER });
+    [("robot", 1), ("robot", 2), ("", 1)].map(of).to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(qos: QoS, packet_id: u16, payload: &str, dup: bool) -> PublishPacket {
+        let mut packet = PublishPacket::new("t", payload.as_bytes().to_vec(), qos).with_packet_id(packet_id);
+        packet.dup = dup;
+        packet
+    }
+
+    fn first(packet_id: u16, payload: &str) -> PublishPacket {
+        packet(QoS::ExactlyOnce, packet_id, payload, false)
+    }
+
+    fn repeated(packet_id: u16, payload: &str) -> PublishPacket {
+        packet(QoS::ExactlyOnce, packet_id, payload, true)
+    }
+
+    /// Returns the history of the next process, which has these records.
+    fn restart(records: &[Bytes]) -> History {
+        let mut records = records.to_vec();
+        let history = History::restore(Some(&mut records));
+        assert!(records.is_empty(), "{records:?}");
+        history
+    }
+
+    #[test]
+    fn a_repetition_is_recognized_by_packet_identifier_and_contents() {
+        let (mut history, robot, other) = (History::default(), "robot".into(), "other".into());
+        assert_eq!(history.add(&robot, &first(7, "a"), 1), None);
+        assert_eq!(history.add(&robot, &repeated(7, "a"), 2), Some(1));
+        assert_eq!(history.add(&robot, &repeated(7, "a"), 3), Some(1), "also the next one");
+        assert_eq!(history.add(&robot, &repeated(8, "a"), 4), None, "another packet identifier");
+        assert_eq!(history.add(&other, &repeated(7, "a"), 5), None, "another connection");
+        assert_eq!(history.add(&robot, &repeated(7, "b"), 6), None, "other contents");
+        assert_eq!(history.add(&robot, &repeated(7, "b"), 7), Some(6));
+    }
+
+    #[test]
+    fn a_message_that_the_broker_does_not_mark_as_repeated_is_new() {
+        let (mut history, robot) = (History::default(), "robot".into());
+        assert_eq!(history.add(&robot, &first(7, "a"), 1), None);
+        assert_eq!(history.add(&robot, &first(7, "a"), 2), None);
+        assert_eq!(history.add(&robot, &repeated(7, "a"), 3), Some(2));
+        for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
+            assert_eq!(history.add(&robot, &packet(qos, 7, "a", true), 4), None, "{qos:?} may arrive twice");
+        }
+    }
+
+    #[test]
+    fn topic_and_payload_are_separate_in_the_digest() {
+        assert_ne!(digest("a", b"bc"), digest("ab", b"c"));
+        assert_eq!(digest("a", b"bc"), digest("a", b"bc"));
+    }
+
+    #[test]
+    fn the_next_process_recognizes_repetitions_by_the_records_and_by_the_snapshot() {
+        let (mut history, robot) = (restart(&[]), Arc::from("robot"));
+        for packet_id in 1..=3 {
+            history.add(&robot, &first(packet_id, "a"), u64::from(packet_id));
+        }
+        history.add(&robot, &first(2, "b"), 4);
+        history.add(&robot, &repeated(3, "a"), 5);
+        let (records, snapshot) = (history.take_records(), history.snapshot());
+        assert_eq!((records.len(), snapshot.len()), (4, 3));
+        assert!(history.take_records().is_empty(), "each record is stored once");
+        for records in [records, snapshot] {
+            let mut next = restart(&records);
+            assert_eq!(next.add(&robot, &repeated(1, "a"), 1), Some(EARLIER));
+            assert_eq!(next.add(&robot, &repeated(2, "b"), 1), Some(EARLIER));
+            assert_eq!(next.add(&robot, &repeated(2, "a"), 1), None, "replaced by the earlier process");
+            assert_eq!(next.take_records().len(), 1);
+        }
+    }
+
+    #[test]
+    fn without_a_folder_no_record_is_kept() {
+        let (mut history, robot) = (History::restore(None), "robot".into());
+        assert_eq!(history.add(&robot, &first(7, "a"), 1), None);
+        assert!(history.take_records().is_empty());
+        assert_eq!(history.add(&robot, &repeated(7, "a"), 2), Some(1));
+    }
+
+    #[test]
+    fn records_of_sessions_are_left_and_damaged_records_are_ignored() {
+        let whole = record("robot", Entry { packet_id: 7, digest: digest("t", b"a"), delivery: 1 });
+        let of_a_session = Bytes::from_static(&[1, 2, 3]);
+        let damaged =
+            [Bytes::from_static(&[TAG]), whole.slice(..6), Bytes::from_static(&[TAG, 0, 7, 1, 2, 3, 4, 0xFF])];
+        let mut records = [&damaged[..], &[of_a_session.clone(), whole.clone(), Bytes::new()]].concat();
+        let history = History::restore(Some(&mut records));
+        assert_eq!(records, [of_a_session, Bytes::new()]);
+        assert_eq!(history.snapshot(), [whole]);
+    }
+
+    #[test]
+    fn the_oldest_messages_of_a_connection_are_forgotten() {
+        let (mut history, robot) = (restart(&[]), Arc::from("robot"));
+        for packet_id in 1..=MESSAGES_MAX as u16 + 2 {
+            history.add(&robot, &first(packet_id, "a"), packet_id.into());
+        }
+        assert_eq!(history.snapshot().len(), MESSAGES_MAX);
+        assert_eq!(history.add(&robot, &repeated(3, "a"), 1000), Some(3));
+        assert_eq!(history.add(&robot, &repeated(2, "a"), 1001), None);
+        assert_eq!(history.snapshot().len(), MESSAGES_MAX);
+    }
+
+    #[test]
+    fn the_number_of_connections_is_limited() {
+        let mut history = History::default();
+        for number in 0..CONNECTIONS_MAX + 10 {
+            history.add(&number.to_string().into(), &first(1, "a"), 1);
+        }
+        assert_eq!(history.snapshot().len(), CONNECTIONS_MAX);
+    }
+
+    #[test]
+    fn an_ended_session_is_forgotten() {
+        let (mut history, robot, other) = (History::default(), "robot".into(), "other".into());
+        history.add(&robot, &first(7, "a"), 1);
+        history.add(&other, &first(7, "a"), 2);
+        history.forget("robot");
+        assert_eq!(history.add(&robot, &repeated(7, "a"), 3), None);
+        assert_eq!(history.add(&other, &repeated(7, "a"), 4), Some(2));
+    }
 }

@@ -27,6 +27,7 @@
 
 mod embedded;
 mod external;
+pub mod fuzzing;
 mod history;
 mod runner;
 mod settings;
