@@ -55,15 +55,19 @@ pub(crate) struct Recovered {
 impl RecordLog {
     /// Opens the file `NAME.records` in a folder, which is created if it does not exist.
     pub(crate) fn open(folder: &Path, name: &str) -> Result<(Self, Recovered), RecordLogError> {
-        let path = folder.join(format!("{name}.records"));
-        let failed = |error| RecordLogError::Io { path: path.clone(), error };
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = File::create(folder.join(format!("{name}.lock"))).map_err(failed)?;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |error| RecordLogError::Io { path, error }
+        };
+        std::fs::create_dir_all(folder).map_err(at(folder))?;
+        let (path, lock_path) = (folder.join(format!("{name}.records")), folder.join(format!("{name}.lock")));
+        let lock = File::create(&lock_path).map_err(at(&lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Err(RecordLogError::InUse { path }),
-            Err(std::fs::TryLockError::Error(error)) => return Err(failed(error)),
+            Err(std::fs::TryLockError::Error(error)) => return Err(at(&lock_path)(error)),
         }
+        let failed = |error| at(&path)(error);
         let mut octets = Vec::new();
         let mut file = OpenOptions::new().create(true).append(true).read(true).open(&path).map_err(failed)?;
         file.read_to_end(&mut octets).map_err(failed)?;

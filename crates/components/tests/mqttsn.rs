@@ -157,6 +157,58 @@ fn settings_that_do_not_fit_together_are_refused() {
     }
 }
 
+#[test]
+fn a_gateway_whose_folder_cannot_be_used_does_not_start() {
+    let port = free_port();
+    let (edge, edges) = ("edge-gateway", "656467652d67617465776179");
+    for blocked in ["", "connections", &format!("connections/{edges}")] {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("gateway");
+        // A file is in the place of a folder.
+        let file =
+            folder.components().chain(std::path::Path::new(blocked).components()).collect::<std::path::PathBuf>();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, b"a file").unwrap();
+        let error = TestNode::refused(&format!(
+            "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  gateway:\n    kind: mqttsn_gateway\n    settings:\n      \
+             listen: 127.0.0.1:0\n      broker: mqtt://127.0.0.1:{port}\n      client_id: {edge}\n      folder: {}\n",
+            folder.display()
+        ));
+        let expected = format!("component `gateway` does not start: `folder`: {}", file.display());
+        assert!(error.starts_with(&format!("test.yaml: {expected}")), "{error}");
+    }
+}
+
+#[test]
+fn outboxes_of_clients_without_a_session_are_deleted_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let stale = folder.path().join("connections").join("676f6e65");
+    std::fs::create_dir_all(&stale).unwrap();
+    std::fs::write(stale.join("000000000001.outbox"), b"messages").unwrap();
+    let settings = format!(
+        "      broker: mqtt://127.0.0.1:{}\n      mode: transparent\n      folder: {}\n",
+        free_port(),
+        folder.path().display()
+    );
+    let (node, _) = gateway(&settings, "");
+    assert!(!stale.exists() && stale.parent().unwrap().exists());
+    assert!(node.stop());
+}
+
+#[test]
+fn a_client_with_the_identifier_of_the_gateway_is_rejected() {
+    let settings = format!("      broker: mqtt://127.0.0.1:{}\n      mode: transparent\n", free_port());
+    let (node, sn) = gateway(&settings, "");
+    let client = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let connect = [&[18, 0x04, 0x04, 0x01, 0, 60][..], b"edge-gateway"].concat();
+    client.send_to(&connect, ("127.0.0.1", sn)).unwrap();
+    let mut answer = [0; 16];
+    let octets = client.recv(&mut answer).unwrap();
+    assert_eq!(answer[..octets], [3, 0x05, 0x03], "CONNACK, rejected: not supported");
+    assert!(node.stop());
+}
+
 /// Returns a node with a robot's client of a gateway.
 fn robot(name: &str, settings: &str) -> TestNode {
     TestNode::start(&format!(

@@ -126,7 +126,9 @@ pub enum GatewayEvent {
         /// [`Gateway::persisted`]: super::Gateway::persisted
         token: Option<Token>,
     },
-    /// The state of a client changed, for logs.
+    /// The state of a client changed. If its session has ended, [`Gateway::client_id`] returns `None` for the handle.
+    ///
+    /// [`Gateway::client_id`]: super::Gateway::client_id
     Status {
         /// Client.
         client: ClientHandle,

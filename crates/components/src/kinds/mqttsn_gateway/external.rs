@@ -1,12 +1,12 @@
 //! An external broker: one connection for each client of the gateway, or one for all.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use viaduct_mqtt::QoS;
@@ -16,9 +16,11 @@ use viaduct_mqtt::types::WillMessage;
 use viaduct_mqttsn::Message;
 use viaduct_mqttsn::codec::{Qos, ReturnCode};
 use viaduct_mqttsn::gateway::{ClientHandle, Gateway, GatewayEvent, Token};
+use viaduct_node::SettingError;
 use viaduct_units::{Mono, Rng};
 
 use super::embedded::Filters;
+use super::folders::{Folder, Folders};
 use super::history::{History, digest};
 use super::upstream::{Arrival, COMMANDS_MAX, COMMANDS_RESERVED, Command, Event, EventQueue, Events, Upstream};
 use crate::mqtt::client::{Client, ConnectParams, OutboxSettings, ReconnectSettings, Shared, Version};
@@ -75,8 +77,8 @@ pub(super) struct External {
     settled: Vec<(Option<ClientHandle>, Arc<str>)>,
     /// Connections on which the messages of an earlier process were not published again yet.
     opened: Vec<u64>,
-    /// Locks of the folders of outboxes.
-    locks: HashMap<PathBuf, Arc<Mutex<()>>>,
+    /// Folders of the outboxes, if sessions outlive the process.
+    folders: Option<Folders>,
     tasks: JoinSet<()>,
 }
 
@@ -106,16 +108,96 @@ struct Opening {
     resumes: bool,
 }
 
+/// What the task of a connection needs.
+struct Plan {
+    number: u64,
+    shared: Shared,
+    params: ConnectParams,
+    outbox: OutboxSettings,
+    reconnect: ReconnectSettings,
+    folder: Option<Arc<Folder>>,
+    resumes: bool,
+    upstream: Upstream,
+}
+
+impl Plan {
+    /// Waits until no earlier connection uses the outbox, and runs the connection.
+    async fn run(self) {
+        let folder = self.folder.clone();
+        let _guard = match &folder {
+            Some(folder) => Some(folder.lock().await),
+            None => None,
+        };
+        let (failure, client) = (self.upstream.failure(), self.params.client_id.clone());
+        match self.open() {
+            Ok(connection) => connection.run().await,
+            Err(SettingError { problem, .. }) => {
+                tracing::error!(client, problem, "the messages of an MQTT-SN client cannot be stored");
+                failure.report();
+            }
+        }
+    }
+
+    /// Opens the outbox.
+    fn open(self) -> Result<Connection, SettingError> {
+        let Self { shared, params, outbox, reconnect, folder, resumes, upstream, .. } = self;
+        let folder = folder.filter(|folder| {
+            // A session that ends with its connection has nothing to continue. An earlier session may have left a folder.
+            if !params.keeps_session {
+                folder.delete();
+            }
+            params.keeps_session
+        });
+        let outbox = OutboxSettings { folder: folder.as_ref().map(|folder| folder.path().to_owned()), ..outbox };
+        let client = Client::sharing(shared.clone(), params.clone(), &outbox, reconnect, upstream)?;
+        let client = if resumes { client.resuming() } else { client };
+        Ok(Connection { client, shared, params, folder })
+    }
+}
+
+/// A connection whose outbox is open.
+struct Connection {
+    client: Client<Upstream>,
+    shared: Shared,
+    params: ConnectParams,
+    folder: Option<Arc<Folder>>,
+}
+
+impl Connection {
+    /// Runs the connection until it is closed, and deletes its folder if nothing is left in it.
+    async fn run(self) {
+        let Self { client, shared, params, folder } = self;
+        // It cannot fail.
+        _ = client.run().await;
+        if let Some(folder) = folder {
+            Client::<Upstream>::remove_empty(&shared, &params, folder.path());
+        }
+    }
+}
+
 impl External {
-    /// Creates the connections. Must be called inside the runtime.
+    /// Creates the connections. `gateway` has the sessions that an earlier process has left. Must be called inside the runtime.
+    ///
+    /// # Errors
+    /// The folder cannot be used.
     pub(super) fn new(
         options: Options,
         shared: Shared,
         seed: u64,
         (events, queue): (Events, EventQueue),
-        history: History,
-    ) -> Self {
+        mut history: History,
+        gateway: &Gateway,
+    ) -> Result<Self, SettingError> {
         let needs_common = options.is_aggregating || options.has_strangers;
+        let sessions: HashSet<&str> = gateway.clients().map(|client| client.client_id).collect();
+        let own = Some(&*options.client_id);
+        let clients = sessions.iter().copied().filter(|_| !options.is_aggregating);
+        history.retain(|client_id| sessions.contains(client_id) || own == Some(client_id));
+        let folders = options.folder.as_ref().map(|folder| {
+            let unusable = |error| SettingError::new("folder", format!("{}/connections: {error}", folder.display()));
+            Folders::open(folder, clients.chain(own)).map_err(unusable)
+        });
+        let folders = folders.transpose()?;
         let mut external = Self {
             options,
             shared,
@@ -132,13 +214,13 @@ impl External {
             history,
             settled: Vec::new(),
             opened: Vec::new(),
-            locks: HashMap::new(),
+            folders,
             tasks: JoinSet::new(),
         };
         if needs_common {
-            external.common();
+            external.open_common()?;
         }
-        external
+        Ok(external)
     }
 
     /// Waits for the next event of a connection. Cancelling the wait loses nothing.
@@ -154,85 +236,89 @@ impl External {
     /// Returns the number of the connection for all clients, which is opened if necessary.
     fn common(&mut self) -> Option<u64> {
         if self.common.is_none() {
-            let Options { session_expiry, folder, client_id, .. } = &self.options;
-            let session_expiry = if folder.is_some() { *session_expiry } else { Duration::ZERO };
-            let client_id = client_id.as_str().into();
-            let opening = Opening { client: None, client_id, session_expiry, will: None, resumes: true };
+            let opening = self.opening_of_common();
             self.common = Some(self.open(opening));
         }
         self.common
     }
 
+    fn opening_of_common(&self) -> Opening {
+        let Options { session_expiry, folder, client_id, .. } = &self.options;
+        let session_expiry = if folder.is_some() { *session_expiry } else { Duration::ZERO };
+        Opening { client: None, client_id: client_id.as_str().into(), session_expiry, will: None, resumes: true }
+    }
+
+    /// Opens the connection for all clients and its outbox.
+    fn open_common(&mut self) -> Result<(), SettingError> {
+        let opening = self.opening_of_common();
+        let (commands, plan) = self.plan(&opening);
+        let number = plan.number;
+        let connection = plan.open().map_err(|error| SettingError::new("folder", error.problem))?;
+        let task = self.tasks.spawn(connection.run());
+        self.add(number, opening, commands, task);
+        self.common = Some(number);
+        Ok(())
+    }
+
     /// Opens a connection. Returns its number.
     fn open(&mut self, opening: Opening) -> u64 {
+        while self.tasks.try_join_next().is_some() {}
+        let (commands, plan) = self.plan(&opening);
+        let number = plan.number;
+        let task = self.tasks.spawn(plan.run());
+        self.add(number, opening, commands, task);
+        number
+    }
+
+    /// Returns what the task of a connection needs, and the sender of its commands.
+    fn plan(&mut self, opening: &Opening) -> (mpsc::Sender<Command>, Plan) {
         self.last += 1;
         let number = self.last;
-        let Opening { client, client_id, session_expiry, will, resumes } = opening;
-        let Options { address, tls, version, credentials, outbox, reconnect, folder, .. } = &self.options;
+        let Opening { client_id, session_expiry, will, resumes, .. } = opening;
+        let Options { address, tls, version, credentials, outbox, reconnect, .. } = &self.options;
         let params = ConnectParams {
             address: address.clone(),
             tls: tls.clone(),
             client_id: client_id.to_string(),
             version: *version,
             keep_alive: KEEP_ALIVE,
-            session_expiry,
+            session_expiry: *session_expiry,
             keeps_session: !session_expiry.is_zero(),
             credentials: credentials.clone(),
-            will,
+            will: will.clone(),
             packet_bytes_max: PACKET_BYTES_MAX,
         };
-        // A session that ends with its connection has nothing to continue.
-        let keeps_session = params.keeps_session;
-        let folder = folder.as_ref().map(|folder| outbox_folder(folder, &client_id));
-        let outbox = OutboxSettings { folder: folder.clone().filter(|_| keeps_session), ..outbox.clone() };
-        let reconnect = *reconnect;
-        let lock = folder.as_ref().map(|folder| self.lock(folder));
         let (commands, receiver) = mpsc::channel(COMMANDS_MAX);
-        let upstream = Upstream::new(number, receiver, self.events.clone());
-        let shared = self.shared.with_seed(self.random.next_u64());
-        let task = self.tasks.spawn(async move {
-            // An earlier connection of the client may still use its outbox.
-            let _guard = match lock {
-                Some(lock) => Some(lock.lock_owned().await),
-                None => None,
-            };
-            if let Some(folder) = folder.as_ref().filter(|_| !keeps_session) {
-                // It does not exist, or an earlier session of the client has left it.
-                _ = std::fs::remove_dir_all(folder);
-            }
-            let failure = upstream.failure();
-            match Client::sharing(shared.clone(), params.clone(), &outbox, reconnect, upstream) {
-                Ok(connection) => {
-                    let connection = if resumes { connection.resuming() } else { connection };
-                    // It cannot fail.
-                    _ = connection.run().await;
-                }
-                Err(error) => {
-                    tracing::error!(%error, "the messages of an MQTT-SN client cannot be stored");
-                    failure.report();
-                }
-            }
-            if let Some(folder) = folder.filter(|_| keeps_session) {
-                Client::<Upstream>::remove_empty(&shared, &params, &folder);
-            }
-        });
+        let plan = Plan {
+            number,
+            shared: self.shared.with_seed(self.random.next_u64()),
+            params,
+            outbox: outbox.clone(),
+            reconnect: *reconnect,
+            folder: self.folders.as_mut().map(|folders| folders.get(client_id)),
+            resumes: *resumes,
+            upstream: Upstream::new(number, receiver, self.events.clone()),
+        };
+        (commands, plan)
+    }
+
+    /// Adds a connection whose task runs.
+    fn add(&mut self, number: u64, opening: Opening, commands: mpsc::Sender<Command>, task: AbortHandle) {
+        let Opening { client, client_id, .. } = opening;
         self.links.insert(number, Link { client, client_id, commands, task, state: LinkState::Opening });
         self.opened.push(number);
         if let Some(client) = client {
             self.by_client.insert(client, number);
         }
-        number
-    }
-
-    /// Returns the lock of a folder.
-    fn lock(&mut self, folder: &Path) -> Arc<Mutex<()>> {
-        self.locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-        Arc::clone(self.locks.entry(folder.to_owned()).or_default())
     }
 
     /// Handles an event of the gateway.
     pub(super) fn handle(&mut self, now: Mono, event: GatewayEvent, gateway: &mut Gateway) {
         match event {
+            // The broker would close the connection for all clients.
+            GatewayEvent::Connect { client, client_id, .. } if *client_id == *self.options.client_id => {
+                gateway.connected(now, client, Err(ReturnCode::NotSupported));
+            }
             GatewayEvent::Connect { client, client_id, clean, will, .. } => {
                 self.close(client, false);
                 let session_expiry = if clean { Duration::ZERO } else { self.options.session_expiry };
@@ -276,7 +362,23 @@ impl External {
                     self.acknowledge(link, Some(arrival));
                 }
             }
+            GatewayEvent::Status { client, client_id, .. } if gateway.client_id(client).is_none() => {
+                self.session_ended(&client_id);
+            }
             GatewayEvent::Record { .. } | GatewayEvent::Status { .. } => {}
+        }
+    }
+
+    /// Forgets what is stored for a client, after its last connection has sent what it can.
+    fn session_ended(&mut self, client_id: &Arc<str>) {
+        if self.options.is_aggregating || **client_id == *self.options.client_id {
+            return;
+        }
+        self.history.forget(client_id);
+        if let Some(folders) = &mut self.folders {
+            let folder = folders.get(client_id);
+            folder.end_session();
+            self.tasks.spawn(async move { drop(folder.lock().await) });
         }
     }
 
@@ -300,11 +402,16 @@ impl External {
 
     /// Handles that the gateway has handled and stored everything that has happened.
     pub(super) fn settle(&mut self) {
-        for (client, key) in std::mem::take(&mut self.settled) {
+        let mut settled = std::mem::take(&mut self.settled);
+        settled.retain(|(client, key)| {
             let number = client.and_then(|client| self.by_client.get(&client).copied()).or(self.common);
+            let link = number.and_then(|number| self.links.get(&number));
             // Without a connection, the outbox keeps the message until the next one continues.
-            self.send(number, Command::Settle(key), 0);
-        }
+            link.is_some_and(|link| {
+                matches!(link.commands.try_send(Command::Settle(Arc::clone(key))), Err(TrySendError::Full(_)))
+            })
+        });
+        self.settled = settled;
         let opened = std::mem::take(&mut self.opened);
         self.opened = opened
             .into_iter()
@@ -446,16 +553,6 @@ impl External {
         // What is left then is aborted.
         _ = tokio::time::timeout(CLOSE_TIME_MAX, ended).await;
     }
-}
-
-fn hexadecimal(octets: &[u8]) -> String {
-    octets.iter().map(|octet| format!("{octet:02x}")).collect()
-}
-
-/// Returns the folder for the outbox of a connection. A client identifier may be longer than the name of a folder.
-fn outbox_folder(folder: &Path, client_id: &str) -> PathBuf {
-    let digits: Vec<String> = client_id.as_bytes().chunks(100).map(hexadecimal).collect();
-    digits.iter().fold(folder.join("connections"), |path, part| path.join(part))
 }
 
 const fn outcome(is_published: bool) -> Result<(), ReturnCode> {

@@ -101,6 +101,11 @@ impl History {
         None
     }
 
+    /// Keeps the connections whose client identifiers meet a condition.
+    pub(super) fn retain(&mut self, condition: impl Fn(&str) -> bool) {
+        self.connections.retain(|client_id, _| condition(client_id));
+    }
+
     /// Forgets a connection whose session has ended.
     pub(super) fn forget(&mut self, client_id: &str) {
         self.connections.remove(client_id);

@@ -4,6 +4,9 @@
 //! (*transparent*) or for all (*aggregating*), or an `mqtt_broker` of the same process, which needs no socket. Messages for sleeping clients
 //! wait until they wake up. With a folder, sessions outlive the process.
 //!
+//! With `mode: transparent`, a client with the identifier `NODE-COMPONENT` (the names of the node and the component) is rejected: the gateway
+//! has that identifier at the broker itself.
+//!
 //! If the process is killed, a gateway with a folder loses no message that it has acknowledged, and repeats none of QoS 2 on the way to
 //! and from an external broker. A message of QoS 2 may be repeated without a folder; with `mode: transparent` and a client with a clean session,
 //! because the broker ends that session with the connection; if the broker loses its session; and with an embedded broker, which ends with the process.
@@ -27,6 +30,7 @@
 
 mod embedded;
 mod external;
+mod folders;
 pub mod fuzzing;
 mod history;
 mod runner;

@@ -91,10 +91,10 @@ impl Runner {
         let mut count = tokio::time::interval(COUNT_PERIOD);
         count.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Self {
+            broker: Broker::open(settings, context, history, &gateway)?,
             gateway,
             port,
             discovery,
-            broker: Broker::open(settings, context, history)?,
             storage,
             timer: PreciseTimer::new().map_err(|cause| StartError::io("cannot create a timer", cause))?,
             count,
@@ -160,10 +160,12 @@ impl Runner {
             while let Some(event) = self.gateway.poll_event() {
                 match event {
                     GatewayEvent::Record { record, token } => self.storage.append(&record, token),
-                    GatewayEvent::Status { client_id, peer, status, .. } => {
-                        tracing::debug!(client = %client_id, address = %peer.address, ?status, "MQTT-SN client");
+                    event => {
+                        if let GatewayEvent::Status { client_id, peer, status, .. } = &event {
+                            tracing::debug!(client = %client_id, address = %peer.address, ?status, "MQTT-SN client");
+                        }
+                        events.push(event);
                     }
-                    event => events.push(event),
                 }
             }
             // A message is stored before the broker has it.
@@ -234,7 +236,12 @@ fn machine(settings: &Settings) -> GatewaySettings {
 }
 
 impl Broker {
-    fn open<C: Component>(settings: &Settings, context: &Context<C>, history: History) -> Result<Self, StartError> {
+    fn open<C: Component>(
+        settings: &Settings,
+        context: &Context<C>,
+        history: History,
+        gateway: &Gateway,
+    ) -> Result<Self, StartError> {
         if let Some(listen) = settings.embedded_broker {
             let name = format!("{}/{}", context.node(), context.name());
             return Ok(Self::Embedded(Box::new(Embedded::new(listen, name))));
@@ -255,7 +262,8 @@ impl Broker {
             folder: settings.folder.clone(),
         };
         let events = Events::new(context.counter_for("messages_dropped", "gateway_busy"));
-        Ok(Self::External(Box::new(External::new(options, Shared::of(context), context.seed(), events, history))))
+        let external = External::new(options, Shared::of(context), context.seed(), events, history, gateway)?;
+        Ok(Self::External(Box::new(external)))
     }
 
     /// Returns the records that follow from what has arrived.
