@@ -3,6 +3,23 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::settings::Limits;
+
+/// Octets of bodies in blocks and number of observations. Machines that share them have the limits together.
+#[derive(Clone, Debug)]
+pub struct Totals {
+    /// Octets of all bodies in blocks.
+    pub(crate) bodies: Budget,
+    /// Observations of all peers.
+    pub(crate) observations: Budget,
+}
+
+impl Totals {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self { bodies: Budget::new(limits.bodies_octets), observations: Budget::new(limits.observations) }
+    }
+}
+
 /// A limit that all peers share.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {

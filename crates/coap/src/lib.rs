@@ -42,6 +42,7 @@ pub mod codec;
 
 #[cfg(feature = "std")]
 mod machines {
+    pub use crate::budget::Totals;
     pub use crate::endpoint::Endpoint;
     pub use crate::event::{
         Counters, DropReason, EndReason, Event, ExchangeId, Failure, ObservationId, RequestError, RequestId,

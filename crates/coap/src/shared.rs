@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use viaduct_units::{Mono, Rng};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Totals};
 use crate::codec::{BlockSize, Code, OptionNumber, Token, WriteError, Writer, option_octets};
 use crate::{Counters, DropReason, Event, Options, Resource, Settings};
 
@@ -20,10 +20,8 @@ pub(crate) struct Core {
     /// Messages of the request layer, for the transport.
     pub(crate) outgoing: VecDeque<Outgoing>,
     pub(crate) counters: Counters,
-    /// Octets of all bodies in blocks.
-    pub(crate) bodies: Budget,
-    /// Observations of all peers.
-    pub(crate) observations: Budget,
+    /// Bodies and observations of all peers.
+    pub(crate) totals: Totals,
     /// Messages of all peers that are remembered to detect duplicates.
     pub(crate) remembered: Budget,
     /// Sizes of blocks and messages.
@@ -45,8 +43,7 @@ impl Core {
         Self {
             sizes: Sizes::of_datagrams(settings.block_size),
             wait: settings.retransmission.first,
-            bodies: Budget::new(settings.limits.bodies_octets),
-            observations: Budget::new(settings.limits.observations),
+            totals: Totals::new(&settings.limits),
             remembered: Budget::new(settings.limits.remembered),
             transmits: VecDeque::new(),
             measured: None,

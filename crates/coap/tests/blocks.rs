@@ -102,6 +102,18 @@ fn a_body_that_is_too_large_is_refused_with_the_limit() {
 }
 
 #[test]
+fn a_body_in_one_message_that_is_too_large_is_refused_with_the_limit() {
+    let limits = Limits { body_octets: 100, ..Limits::default() };
+    let mut pair = pair_of(adaptive(), Settings { limits, ..adaptive() }, 0.0, 1);
+    for (octets, code) in [(100, Code::CHANGED), (101, Code::REQUEST_ENTITY_TOO_LARGE)] {
+        let put = Request::put("map", ContentFormat::OCTET_STREAM, blob(octets));
+        pair.with_a(|robot, now| robot.endpoint.request(now, SERVER, put)).unwrap();
+        pair.run_for(ms(100));
+        assert_eq!(pair.a().responses().last().unwrap().1.code, code, "{octets} octets");
+    }
+}
+
+#[test]
 fn a_representation_that_changes_within_its_transfer_is_read_again() {
     let mut pair = pair_of(of_size(64), of_size(64), 0.0, 1);
     pair.with_b(|edge, now| edge.set(now, "map", vec![1; 1000]));

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use viaduct_coap::codec::{Code, ContentFormat, Frame, OptionNumber, Token, Writer};
 use viaduct_coap::settings::{Limits, Settings};
 use viaduct_coap::tcp::{Closed, Connection};
-use viaduct_coap::{EndReason, Event, Failure, ObservationId, Request, RequestError, Response};
+use viaduct_coap::{EndReason, Endpoint, Event, Failure, ObservationId, Request, RequestError, Response};
 use viaduct_units::Mono;
 
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 5683);
@@ -249,6 +249,34 @@ fn a_peer_without_block_wise_transfer_receives_no_blocks() {
         assert_eq!(frame.map(|frame| frame.code), code);
         assert!(frame.is_none_or(|frame| frame.options().get(OptionNumber::BLOCK2).is_none()));
     }
+}
+
+#[test]
+fn connections_that_share_totals_have_the_limits_together() {
+    let limits = Limits { bodies_octets: 3000, observations: 2, ..Limits::default() };
+    let endpoint = Endpoint::new(Settings { limits, ..Settings::default() }, 1);
+    let mut servers: Vec<Connection> = (0..3)
+        .map(|seed| Connection::new(Settings { limits, ..Settings::default() }, seed, PEER).sharing(endpoint.totals()))
+        .collect();
+    // Bodies of which the first block of 1024 octets has arrived, and observations.
+    let first_block = frame(Code::PUT, b"u", &[(11, b"x"), (27, &[0x0E])], &[7; 1024]);
+    let observe = frame(Code::GET, b"o", &[(6, b""), (11, b"x")], b"");
+    for (server, fits) in servers.iter_mut().zip([true, true, false]) {
+        take(server);
+        server.handle_octets(NOW, &frame(Code::CSM, b"", &[], b""));
+        server.handle_octets(NOW, &first_block);
+        let code = Frame::parse(&take(server)).unwrap().code;
+        assert_eq!(code, if fits { Code::CONTINUE } else { Code::SERVICE_UNAVAILABLE });
+        server.handle_octets(NOW, &observe);
+        let Some(Event::Request { id, observe: Some(observation), .. }) = server.poll_event() else {
+            panic!("no observation")
+        };
+        server.respond_observed(NOW, id, Response::content(ContentFormat::TEXT, "1"));
+        assert_eq!(server.is_observed(observation), fits);
+    }
+    assert_eq!((endpoint.body_octets(), endpoint.observations()), (2048, 2));
+    drop(servers);
+    assert_eq!((endpoint.body_octets(), endpoint.observations()), (0, 0), "the end of a connection frees its share");
 }
 
 #[test]

@@ -402,3 +402,102 @@ fn a_client_that_does_not_read_is_disconnected_and_one_that_pipelines_is_served(
     assert!(server.is_serving());
     assert!(server.node.stop());
 }
+
+/// Returns the code of the next message over TCP, whose token is empty.
+fn next_code(stream: &mut TcpStream) -> u8 {
+    let mut octets = [0; 2];
+    stream.read_exact(&mut octets).unwrap();
+    let extended = match octets[0] >> 4 {
+        13 => {
+            let mut code = [0];
+            stream.read_exact(&mut code).unwrap();
+            Some((usize::from(octets[1]) + 13, code[0]))
+        }
+        length => Some((usize::from(length), octets[1])),
+    };
+    let (length, code) = extended.unwrap();
+    stream.read_exact(&mut vec![0; length]).unwrap();
+    code
+}
+
+/// Returns a PUT of a block of 1024 octets over TCP.
+fn put_over_tcp(number: u32, more: bool) -> Vec<u8> {
+    let block = block(number, more);
+    let body = body(&[(URI_PATH, b"blob"), (BLOCK1, &block)], &[1; 1024]);
+    let length = (body.len() - 269) as u16;
+    [&[0xe0][..], &length.to_be_bytes(), &[PUT], &body].concat()
+}
+
+#[test]
+fn transfers_over_tcp_and_udp_have_the_limits_together() {
+    let _turn = alone();
+    let server = Server::start(
+        "      limits: { payload_octets_max: 100000, transfer_octets_max: 1000000, connections_max: 60 }\n",
+    );
+    let before = memory();
+    let mut streams: Vec<TcpStream> = (0..60).map(|_| server.connect()).collect();
+    for stream in &mut streams {
+        stream.write_all(&frame(CSM, &[], b"")).unwrap();
+        assert_eq!(next_code(stream), CSM);
+    }
+    // Each connection begins a transfer and never ends it: 90 blocks each are 5.5 MB, and 976 blocks fit.
+    let mut accepted = 0;
+    for number in 0..90 {
+        for stream in &mut streams {
+            stream.write_all(&put_over_tcp(number, true)).unwrap();
+            let code = next_code(stream);
+            assert!([CONTINUE, INCOMPLETE, UNAVAILABLE].contains(&code), "{code:x}");
+            accepted += usize::from(code == CONTINUE);
+        }
+    }
+    assert!((900..4000).contains(&accepted), "{accepted}");
+    // A transfer that is rejected frees what it had, so fill the rest.
+    for stream in &mut streams {
+        let codes = (0..90).map(|number| {
+            stream.write_all(&put_over_tcp(number, true)).unwrap();
+            next_code(stream)
+        });
+        codes.for_each(drop);
+    }
+    check_memory(before);
+    assert!(server.is_serving());
+    // The end of the connections makes room.
+    drop(streams);
+    let socket = server.socket();
+    let put = |number: u32, more: bool| {
+        let block = block(number, more);
+        let request = datagram(CON, PUT, number as u16, &[(URI_PATH, b"blob"), (BLOCK1, &block)], &[1; 1024]);
+        exchange(&socket, &request).unwrap()[1]
+    };
+    eventually("the connections have ended", || server.count("connections_ended", "ended") == 60);
+    assert!((0..90).all(|number| put(number, true) == CONTINUE));
+    assert_eq!(put(90, false), CHANGED);
+    assert!(server.node.stop());
+}
+
+#[test]
+fn many_clients_that_do_not_read_are_disconnected_and_those_that_read_are_served() {
+    let _turn = alone();
+    let server = Server::start("      limits: { transfer_octets_max: 2000000 }\n");
+    server.publish_long(60_000);
+    let path: [(u16, &[u8]); 3] = [(URI_PATH, b"any"), (URI_PATH, b"any"), (URI_PATH, b"cloud")];
+    let long = body(&path, b"");
+    let request = [&[0xd0, (long.len() - 13) as u8, GET][..], &long].concat();
+    let announced = frame(CSM, &[(2, &[0x0f, 0x42, 0x40])], b"");
+    let before = memory();
+    let slow: Vec<TcpStream> = (0..50)
+        .map(|_| {
+            let mut stream = server.connect();
+            // 12 MB of responses. The server may close the connection in the meantime.
+            let _ = stream.write_all(&[&announced[..], &request.repeat(200)].concat());
+            stream
+        })
+        .collect();
+    eventually("they are disconnected", || server.count("connections_ended", "slow") >= 40);
+    check_memory(before);
+    let mut friend = server.connect();
+    friend.write_all(&[frame(CSM, &[], b""), frame(GET, &[(URI_PATH, b"log")], b"")].concat()).unwrap();
+    assert_eq!((next_code(&mut friend), next_code(&mut friend)), (CSM, CONTENT));
+    drop(slow);
+    assert!(server.node.stop());
+}

@@ -16,7 +16,7 @@ use viaduct_units::Mono;
 use crate::shared::Core;
 use crate::{
     Counters, DropReason, EndReason, Event, ExchangeId, Failure, ObservationId, Request, RequestError, RequestId,
-    Resource, Response, Settings,
+    Resource, Response, Settings, Totals,
 };
 use peer::{Peer, Rank};
 
@@ -49,6 +49,12 @@ impl Endpoint {
             deadlines: BTreeSet::new(),
             ranks: BTreeSet::new(),
         }
+    }
+
+    /// Returns the totals, for machines that share them.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.core.totals.clone()
     }
 
     /// Sets the resources that `/.well-known/core` lists. Without resources, requests for it are passed to the owner.
@@ -166,16 +172,16 @@ impl Endpoint {
         self.peers.len()
     }
 
-    /// Returns the number of observations of own resources.
+    /// Returns the number of observations of own resources, also those of machines that share the totals.
     #[must_use]
     pub fn observations(&self) -> usize {
-        self.core.observations.used()
+        self.core.totals.observations.used()
     }
 
-    /// Returns the octets of bodies that are received or sent in blocks.
+    /// Returns the octets of bodies that are received or sent in blocks, also by machines that share the totals.
     #[must_use]
     pub fn body_octets(&self) -> usize {
-        self.core.bodies.used()
+        self.core.totals.bodies.used()
     }
 
     /// Returns the smoothed round trip to a peer, or `None` if it was not measured.

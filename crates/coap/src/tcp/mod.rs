@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::shared::{Core, Origin, Outgoing, Sizes};
 use crate::{
     Counters, DropReason, EndReason, Event, ExchangeId, Failure, ObservationId, Options, Request, RequestError,
-    RequestId, Resource, Response, Settings,
+    RequestId, Resource, Response, Settings, Totals,
 };
 
 /// Octets of a message that each peer accepts before its CSM, and thereafter unless it differs (RFC 8323, 5.3.1).
@@ -42,6 +42,9 @@ pub enum Closed {
 }
 
 impl Closed {
+    /// All reasons.
+    pub const ALL: [Self; 6] = [Self::Released, Self::Aborted, Self::Malformed, Self::TooLong, Self::Csm, Self::Ended];
+
     /// Returns the reason as a constant text for counters and logs.
     #[must_use]
     pub const fn label(self) -> &'static str {
@@ -100,6 +103,13 @@ impl Connection {
         };
         connection.send_csm();
         connection
+    }
+
+    /// Counts bodies and observations in the totals of another machine, so that the limits are those of both together.
+    #[must_use]
+    pub fn sharing(mut self, totals: Totals) -> Self {
+        self.core.totals = totals;
+        self
     }
 
     /// Sets the resources that `/.well-known/core` lists. Without resources, requests for it are passed to the owner.

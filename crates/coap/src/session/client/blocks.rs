@@ -107,7 +107,7 @@ pub(super) fn take_block(pending: &mut Pending, core: &mut Core, message: Inboun
 }
 
 fn begin(pending: &mut Pending, core: &mut Core, response: &Response) -> Result<Download, Failure> {
-    let body = Joined::new(&core.bodies, core.settings.limits.body_octets);
+    let body = Joined::new(&core.totals.bodies, core.settings.limits.body_octets);
     let mut first = Response { payload: Bytes::new(), ..response.clone() };
     first.options.remove(OptionNumber::BLOCK2);
     first.options.remove(OptionNumber::SIZE2);

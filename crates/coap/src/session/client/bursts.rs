@@ -284,7 +284,7 @@ impl Pending {
             return None;
         };
         if let Some(Burst::Awaited) = self.burst {
-            let body = Gathered::new(&core.bodies, core.settings.limits.body_octets, block.size);
+            let body = Gathered::new(&core.totals.bodies, core.settings.limits.body_octets, block.size);
             let mut first = Response { code: message.code, options: message.options.clone(), payload: Bytes::new() };
             first.options.remove(OptionNumber::Q_BLOCK2);
             first.options.remove(OptionNumber::SIZE2);

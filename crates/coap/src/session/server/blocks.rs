@@ -109,7 +109,7 @@ impl Uploads {
         while self.0.len() >= limits.bodies_per_peer.max(1) {
             self.0.pop_front();
         }
-        let body = Joined::new(&core.bodies, limits.body_octets);
+        let body = Joined::new(&core.totals.bodies, limits.body_octets);
         Upload { key, body, expires }
     }
 
@@ -197,7 +197,7 @@ impl Bodies {
         while self.0.len() >= core.settings.limits.bodies_per_peer.max(1) {
             self.0.pop_front();
         }
-        let Some(share) = core.bodies.take(response.payload.len()) else { return false };
+        let Some(share) = core.totals.bodies.take(response.payload.len()) else { return false };
         let mut response = response.clone();
         response.options.remove(OptionNumber::OBSERVE);
         self.0.push_back(Body { key, response, expires, _share: share });

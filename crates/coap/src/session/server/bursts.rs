@@ -68,7 +68,7 @@ impl Bursts {
         }
         let mut burst = known.unwrap_or_else(|| Burst {
             key: exchange.key,
-            body: Body::Arriving(Gathered::new(&core.bodies, limits.body_octets, block.size)),
+            body: Body::Arriving(Gathered::new(&core.totals.bodies, limits.body_octets, block.size)),
             latest: exchange.without_body(),
             asked: 0,
             due: now,

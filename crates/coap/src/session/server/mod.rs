@@ -92,6 +92,11 @@ impl Server {
             exchange.reply(core, answer);
             return;
         }
+        let limit = core.settings.limits.body_octets;
+        if request.payload.len() > limit {
+            exchange.reply(core, blocks::too_large(limit, exchange.block1));
+            return;
+        }
         if self.send_set(core, now, &mut exchange, &request) {
             return;
         }

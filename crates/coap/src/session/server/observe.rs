@@ -58,7 +58,7 @@ impl Observers {
         let observer = match self.observers.entry(number) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
-                let Some(share) = core.observations.take(1) else { return };
+                let Some(share) = core.totals.observations.take(1) else { return };
                 self.tokens.insert(exchange.token, number);
                 vacant.insert(Observer {
                     token: exchange.token,

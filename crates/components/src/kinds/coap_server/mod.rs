@@ -14,7 +14,8 @@
 //! | `received`, `sent`, `octets_received`, `octets_sent` | CoAP messages |
 //! | `retransmissions`, `duplicates` | messages sent again, and received again |
 //! | `refused` | received messages that were dropped, by reason |
-//! | `connections`, `connections_refused` | TCP connections |
+//! | `connections`, `connections_refused` | TCP connections that were accepted, and those beyond `connections_max` |
+//! | `connections_ended` | TCP connections that ended, by reason; `slow`: the client reads too slowly |
 
 mod proxy;
 mod resources;
@@ -120,10 +121,11 @@ pub struct LimitSettings {
     /// Longest payload in octets, 64 to 16777216. A longer one is rejected (4.13).
     #[schemars(range(min = 64, max = 16_777_216))]
     pub payload_octets_max: usize,
-    /// Maximum size of all payloads in transfer in octets, 64 to 17179869184 (16 GiB).
+    /// Maximum size of all payloads in transfer in octets, over UDP and TCP together, 64 to 17179869184 (16 GiB). The responses that TCP
+    /// clients have not read yet have the same limit; beyond it, the clients that do not read are disconnected.
     #[schemars(range(min = 64, max = 17_179_869_184_u64))]
     pub transfer_octets_max: u64,
-    /// Maximum number of TCP connections, 1 to 100000.
+    /// Maximum number of TCP connections, 1 to 100000. Beside payloads in transfer and responses, a connection takes up to 384 KiB.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections_max: usize,
 }
@@ -152,6 +154,11 @@ impl LimitSettings {
             ("connections_max", self.connections_max as u64, 1, 100_000),
         ] {
             check_range(&format!("limits.{key}"), value, min, max)?;
+        }
+        if self.transfer_octets_max < self.payload_octets_max as u64 {
+            let (transfer, payload) = (self.transfer_octets_max, self.payload_octets_max);
+            let problem = format!("{transfer} is below `payload_octets_max`, which is {payload}");
+            return Err(SettingError::new("limits.transfer_octets_max", problem));
         }
         Ok(())
     }

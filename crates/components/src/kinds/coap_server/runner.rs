@@ -86,8 +86,8 @@ impl Runner {
         endpoint.set_resources(service.links());
         Ok(Self {
             port,
+            tcp: Tcp::open(settings.tcp, settings.limits.connections_max, machine, endpoint.totals(), context)?,
             endpoint,
-            tcp: Tcp::open(settings.tcp, settings.limits.connections_max, machine, context)?,
             service,
             observers: HashMap::new(),
             forwarded: JoinSet::new(),

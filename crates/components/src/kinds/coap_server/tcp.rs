@@ -13,8 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use viaduct_bus::Counter;
-use viaduct_coap::Resource;
-use viaduct_coap::tcp::Connection;
+use viaduct_coap::tcp::{Closed, Connection};
+use viaduct_coap::{Resource, Totals};
 use viaduct_node::{Component, Context, StartError};
 use viaduct_units::{Mono, Rng};
 
@@ -27,6 +27,8 @@ const WRITES_MAX: usize = 256;
 const WRITE_OCTETS_MAX: usize = 4 << 20;
 /// Octets up to which messages share a write.
 const WRITE_OCTETS: usize = 64 << 10;
+/// Reason for which the connection of a client that reads too slowly ends.
+const SLOW: &str = "slow";
 /// Time for a write. A client that reads more slowly is disconnected.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -46,8 +48,12 @@ pub(super) struct Tcp {
     last: Number,
     reads: (mpsc::Sender<Numbered>, mpsc::Receiver<Numbered>),
     tasks: JoinSet<()>,
+    totals: Totals,
+    backlogs: Backlogs,
     accepted: Counter,
     refused: Counter,
+    /// Connections that have ended, by [`Closed`] and, last, those of slow clients.
+    ended: [Counter; Closed::ALL.len() + 1],
 }
 
 struct Link {
@@ -55,9 +61,44 @@ struct Link {
     writes: mpsc::Sender<Bytes>,
     /// Messages for the next write.
     output: BytesMut,
-    /// Octets of the writes that wait.
-    waiting: Arc<AtomicUsize>,
+    backlog: Arc<Backlog>,
     task: AbortHandle,
+}
+
+/// Octets that wait for all clients to read, and their limit.
+#[derive(Clone)]
+struct Backlogs {
+    octets: Arc<AtomicUsize>,
+    octets_max: usize,
+}
+
+/// Octets that wait for a client to read.
+struct Backlog {
+    octets: AtomicUsize,
+    all: Backlogs,
+}
+
+impl Backlog {
+    /// Adds a write. Returns `false` if too much waits already. A short backlog is accepted in any case, so that the clients that read
+    /// are served although others do not.
+    fn add(&self, octets: usize) -> bool {
+        let own = self.octets.fetch_add(octets, Ordering::Relaxed);
+        let all = self.all.octets.fetch_add(octets, Ordering::Relaxed);
+        own <= WRITE_OCTETS || (own <= WRITE_OCTETS_MAX && all <= self.all.octets_max)
+    }
+
+    fn remove(&self, octets: usize) {
+        self.octets.fetch_sub(octets, Ordering::Relaxed);
+        self.all.octets.fetch_sub(octets, Ordering::Relaxed);
+    }
+}
+
+/// Frees what was not written.
+impl Drop for Backlog {
+    fn drop(&mut self) {
+        let left = *self.octets.get_mut();
+        self.all.octets.fetch_sub(left, Ordering::Relaxed);
+    }
 }
 
 /// The client of a connection reads too slowly.
@@ -77,9 +118,7 @@ impl Link {
 
     fn pass_on(&mut self) -> Result<(), Slow> {
         let octets = self.output.split().freeze();
-        // A single message may be longer than the limit.
-        let waiting = self.waiting.fetch_add(octets.len(), Ordering::Relaxed);
-        let has_room = waiting <= WRITE_OCTETS_MAX && self.writes.try_send(octets).is_ok();
+        let has_room = self.backlog.add(octets.len()) && self.writes.try_send(octets).is_ok();
         if has_room { Ok(()) } else { Err(Slow) }
     }
 }
@@ -98,11 +137,12 @@ pub(super) enum Arrived {
 }
 
 impl Tcp {
-    /// Opens the listener, if there is an address. Must be called inside the runtime.
+    /// Opens the listener, if there is an address. The connections share the totals. Must be called inside the runtime.
     pub(super) fn open<C: Component>(
         listen: Option<SocketAddr>,
         connections_max: usize,
         settings: viaduct_coap::Settings,
+        totals: Totals,
         context: &Context<C>,
     ) -> Result<Self, StartError> {
         let open = |address: SocketAddr| {
@@ -114,6 +154,8 @@ impl Tcp {
             let address = listen.map(|address| address.to_string()).unwrap_or_default();
             StartError::io(format!("cannot listen on {address}"), cause)
         };
+        let backlogs = Backlogs { octets: Arc::default(), octets_max: settings.limits.bodies_octets };
+        let mut reasons = Closed::ALL.into_iter().map(Closed::label).chain([SLOW]);
         Ok(Self {
             listener: listen.map(open).transpose().map_err(failed)?,
             settings,
@@ -125,6 +167,11 @@ impl Tcp {
             tasks: JoinSet::new(),
             accepted: context.counter("connections"),
             refused: context.counter("connections_refused"),
+            ended: std::array::from_fn(|_| {
+                context.counter_for("connections_ended", reasons.next().unwrap_or_default())
+            }),
+            totals,
+            backlogs,
         })
     }
 
@@ -162,13 +209,14 @@ impl Tcp {
         self.accepted.increment();
         self.last += 1;
         let number = self.last;
-        let mut machine = Connection::new(self.settings.clone(), self.random.next_u64(), peer);
+        let machine = Connection::new(self.settings.clone(), self.random.next_u64(), peer);
+        let mut machine = machine.sharing(self.totals.clone());
         machine.set_resources(resources);
         let (writes, receiver) = mpsc::channel(WRITES_MAX);
-        let waiting = Arc::<AtomicUsize>::default();
-        let writing = (receiver, Arc::clone(&waiting));
+        let backlog = Arc::new(Backlog { octets: AtomicUsize::new(0), all: self.backlogs.clone() });
+        let writing = (receiver, Arc::clone(&backlog));
         let task = self.tasks.spawn(serve(number, stream, self.reads.0.clone(), writing));
-        self.links.insert(number, Link { machine, writes, output: BytesMut::new(), waiting, task });
+        self.links.insert(number, Link { machine, writes, output: BytesMut::new(), backlog, task });
         Some(number)
     }
 
@@ -184,12 +232,15 @@ impl Tcp {
         if is_slow {
             link.task.abort();
         }
-        let is_closed = is_slow || link.machine.closed().is_some();
-        if is_closed {
-            // Without the sender, the task writes the rest and closes.
-            self.links.remove(&number);
-        }
-        is_closed
+        let reason = match link.machine.closed() {
+            _ if is_slow => self.ended.last(),
+            Some(closed) => self.ended.get(closed as usize),
+            None => return false,
+        };
+        reason.into_iter().for_each(Counter::increment);
+        // Without the sender, the task writes the rest and closes.
+        self.links.remove(&number);
+        true
     }
 
     /// Returns the time at which [`Self::handle_timeout`] must be called, or `None`.
@@ -219,7 +270,7 @@ async fn serve(
     number: Number,
     mut stream: TcpStream,
     reads: mpsc::Sender<Numbered>,
-    (mut writes, waiting): (mpsc::Receiver<Bytes>, Arc<AtomicUsize>),
+    (mut writes, backlog): (mpsc::Receiver<Bytes>, Arc<Backlog>),
 ) {
     let mut buffer = BytesMut::new();
     let (mut reader, mut writer) = stream.split();
@@ -242,7 +293,7 @@ async fn serve(
             if !matches!(written, Ok(Ok(()))) {
                 break;
             }
-            waiting.fetch_sub(octets.len(), Ordering::Relaxed);
+            backlog.remove(octets.len());
         }
         _ = writer.shutdown().await;
     };
