@@ -279,7 +279,7 @@ pub enum Resource {
         /// Path of its setting below `settings`.
         setting: String,
     },
-    /// A file that the component writes.
+    /// A file or folder that the component writes.
     File {
         /// The path.
         path: PathBuf,

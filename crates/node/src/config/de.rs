@@ -15,8 +15,9 @@ use super::tree::{Entry, Item, Scalar, Value};
 /// Maximum number of characters of a rejected value that an error repeats.
 const SHOWN_MAX: usize = 40;
 
-/// Text of serde for an address that cannot be parsed.
-const BAD_ADDRESS: &str = "invalid socket address syntax";
+/// Texts of serde for an address that cannot be parsed.
+const BAD_ADDRESSES: [&str; 3] =
+    ["invalid socket address syntax", "invalid IPv4 socket address syntax", "invalid IPv6 socket address syntax"];
 
 /// Reason why a value cannot be read.
 #[derive(Debug)]
@@ -277,7 +278,7 @@ impl<'de> Deserializer<'de> for ItemReader<'_> {
             return Err(ReadError::custom("expected a text"));
         }
         visitor.visit_str(&scalar.text).map_err(|error: ReadError| {
-            if error.problem == BAD_ADDRESS { bad_address(&scalar.text, self.0) } else { error }
+            if BAD_ADDRESSES.contains(&&*error.problem) { bad_address(&scalar.text, self.0) } else { error }
         })
     }
 

@@ -196,9 +196,10 @@ impl Document {
         self.rejected.iter().any(|rejected| {
             let shared = rejected.path.len().min(path.len());
             let is_related = shared > 0 && rejected.path[..shared] == path[..shared];
-            let leaf = rejected.path.last().map_or("", String::as_str);
-            let is_index = leaf.parse::<usize>().is_ok();
-            is_related && !rejected.is_unknown || !is_index && problem.contains(&format!("`{leaf}`"))
+            // Without the rejected entry of a list, the list may be too short.
+            let is_key = |key: &&String| key.parse::<usize>().is_err();
+            let name = rejected.path.iter().rev().find(is_key).map_or("", String::as_str);
+            is_related && !rejected.is_unknown || problem.contains(&format!("`{name}`"))
         })
     }
 
