@@ -256,6 +256,125 @@ fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
 }
 
 #[test]
+fn settings_of_constrained_devices_that_cannot_work_are_named() {
+    let log = "routes: [ { from: a, to: a } ]";
+    let broker = "broker: \"mqtt://127.0.0.1\"";
+    for (kind, settings, expected) in [
+        (
+            "mqttsn_gateway",
+            format!("{broker}, embedded_broker: 127.0.0.1:1"),
+            "embedded_broker: not allowed with `broker`: messages go to one broker",
+        ),
+        (
+            "mqttsn_gateway",
+            "broker: \"tcp://a:1883\"".to_owned(),
+            "broker: `tcp://` is not supported; expected `mqtt://HOST:PORT`",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, listen: \"localhost:1884\""),
+            "listen: expected an address such as 127.0.0.1:8080: `localhost` is a name, not an IP address",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, client_id: \"\""),
+            "client_id: expected 1 to 256 octets without control characters",
+        ),
+        ("mqttsn_gateway", format!("{broker}, folder: node.yaml"), "folder: node.yaml is not a folder"),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, dtls: {{ psk_file: . }}"),
+            "dtls.psk_file: cannot read the pre-shared keys `.`: is a directory",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, discovery: {{ group: \"225.18.83.1:0\" }}"),
+            "discovery.group: `225.18.83.1:0` has port 0; expected the port of the multicast group",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, discovery: {{ group: 225.18.83.1 }}"),
+            "discovery.group: expected an address such as 127.0.0.1:8080, got `225.18.83.1`: the port is missing",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, predefined: [ {{ id: 1, topic: a }}, {{ id: 1, topic: b }} ]"),
+            "predefined.1.id: 1 is the identifier of another topic",
+        ),
+        (
+            "mqttsn_gateway",
+            format!("{broker}, predefined: [ {{ id: 1, topic: a, client: a-client-with-a-long-name }} ]"),
+            "predefined.0.client: `a-client-with-a-long-name` is not a client identifier of 1 to 23 octets",
+        ),
+        (
+            "mqttsn_client",
+            format!("{log}, gateway: 127.0.0.1:0"),
+            "gateway: `127.0.0.1:0` has port 0; expected the port of the gateway",
+        ),
+        (
+            "mqttsn_client",
+            format!("{log}, gateway: 127.0.0.1:1, will: {{ topic: a, delay_s: 3 }}"),
+            "will.delay_s: not allowed: MQTT-SN has no delay of the last will",
+        ),
+        (
+            "mqttsn_client",
+            format!("{log}, gateway: 127.0.0.1:1, predefined: [ {{ id: 1, topic: a, client: b }} ]"),
+            "predefined.0.client: allowed only in `mqttsn_gateway`",
+        ),
+        (
+            "mqttsn_forwarder",
+            "listen: 127.0.0.1:1885, gateway: 127.0.0.1:1885".to_owned(),
+            "gateway: `127.0.0.1:1885` is the address on which the forwarder itself listens",
+        ),
+        (
+            "coap_server",
+            "resources: [ { path: /a, to: b } ]".to_owned(),
+            "resources.0.path: `/a` is not a path: segments of 1 to 255 octets, joined by `/`, without a `/` in front",
+        ),
+        ("coap_server", "listen: 127.0.0.1:0".to_owned(), "resources: required: at least one resource, or a `proxy`"),
+        (
+            "coap_server",
+            "proxy: { path: http, to: \"http://a:1\" }, limits: { transfer_octets_max: 1000 }".to_owned(),
+            "limits.transfer_octets_max: 1000 is below `payload_octets_max`, which is 1048576",
+        ),
+        (
+            "coap_client",
+            format!("{log}, server: 127.0.0.1:0"),
+            "server: `127.0.0.1:0` has port 0; expected the port of the server",
+        ),
+        (
+            "coap_client",
+            "server: 127.0.0.1:1, observe: [ { from: a, to: a } ]".to_owned(),
+            "observe.0: missing field `type`",
+        ),
+    ] {
+        let (code, stderr) = check(&one(kind, &format!("{{ {settings} }}")));
+        let own: Vec<&str> =
+            stderr.lines().filter(|line| !line.contains("no component of the node publishes")).collect();
+        assert_eq!((code, own.len()), (2, 1), "{settings}: {stderr}");
+        assert!(own[0].contains(&format!("components.it.settings.{expected}")), "{settings}: {stderr}");
+    }
+}
+
+#[test]
+fn a_proxy_needs_no_resources_and_a_folder_has_one_gateway() {
+    let (code, stderr) =
+        check(&one("coap_server", "{ listen: \"127.0.0.1:0\", proxy: { path: http, to: \"http://a:1\" } }"));
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let gateway = |name: &str| {
+        format!(
+            "  {name}: {{ kind: mqttsn_gateway, settings: {{ listen: \"127.0.0.1:0\", broker: \"mqtt://a\", folder: sessions }} }}\n"
+        )
+    };
+    let (code, stderr) = check(&format!("node: edge\ncomponents:\n{}{}", gateway("a"), gateway("b")));
+    assert_eq!(code, 2);
+    assert!(
+        stderr.contains("components.b.settings.folder: file sessions is already taken by components.a.settings.folder"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn each_element_of_a_list_has_its_own_mistakes() {
     let inbound = "[ { from: \"x/#/y\", to: ros/x }, { from: a, to: \"b c\" }, { from: b, to: \"b c\" }, { from: c, to: d, qos: 3 } ]";
     let settings = format!("{{ broker: \"mqtt://127.0.0.1\", routes: [ {{ from: log }} ], inbound: {inbound} }}");

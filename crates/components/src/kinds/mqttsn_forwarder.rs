@@ -18,7 +18,7 @@ use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError
 
 use crate::machine_counters::MachineCounters;
 use crate::net::dtls::DtlsClientSettings;
-use crate::net::port::{Port, check_keys};
+use crate::net::port::{Port, check_keys, check_server};
 use crate::net::timer::PreciseTimer;
 
 /// Size of the kernel's receive buffers in bytes.
@@ -46,6 +46,11 @@ impl Component for MqttsnForwarder {
     type Settings = ForwarderSettings;
 
     fn check(settings: &ForwarderSettings) -> Result<(), SettingError> {
+        check_server("gateway", settings.gateway, "gateway")?;
+        if settings.gateway == settings.listen {
+            let problem = "is the address on which the forwarder itself listens; expected that of a gateway";
+            return Err(SettingError::new("gateway", format!("`{}` {problem}", settings.gateway)));
+        }
         settings.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))
     }
 

@@ -237,6 +237,14 @@ pub(crate) fn check_keys<T>(loaded: Option<Result<T, DtlsError>>) -> Result<(), 
     }
 }
 
+/// Checks the address of a server. `what` names the server.
+pub(crate) fn check_server(key: &str, address: SocketAddr, what: &str) -> Result<(), SettingError> {
+    match address.port() {
+        0 => Err(SettingError::new(key, format!("`{address}` has port 0; expected the port of the {what}"))),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the earlier of two deadlines.
 pub(crate) fn earlier(one: Option<Mono>, other: Option<Mono>) -> Option<Mono> {
     one.into_iter().chain(other).min()

@@ -30,7 +30,7 @@ use crate::encoding::Encoding;
 use crate::mqtt::client::check_range;
 use crate::mqtt::typed::InboundType;
 use crate::net::dtls::DtlsClientSettings;
-use crate::net::port::check_keys;
+use crate::net::port::{check_keys, check_server};
 use crate::retransmission::Timers;
 use runner::Runner;
 
@@ -132,6 +132,7 @@ impl Settings {
         if self.routes.is_empty() && self.observe.is_empty() {
             return Err(SettingError::new("routes", "required: at least one of `routes` or `observe`"));
         }
+        check_server("server", self.server, "server")?;
         self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("window", self.window as u64, 1, 64)?;
         check_range("routes", self.routes.len() as u64, 0, ROUTES_MAX as u64)?;
@@ -158,7 +159,11 @@ impl Settings {
 fn check_path(path: &str) -> Result<(), String> {
     let is_path = (1..=PATH_OCTETS_MAX).contains(&path.len())
         && path.split('/').all(|segment| (1..=255).contains(&segment.len()));
-    if is_path { Ok(()) } else { Err(format!("`{path}` is not a path: segments of 1 to 255 octets, joined by `/`")) }
+    if is_path {
+        Ok(())
+    } else {
+        Err(format!("`{path}` is not a path: segments of 1 to 255 octets, joined by `/`, without a `/` in front"))
+    }
 }
 
 fn check_encoding(encoding: Encoding) -> Result<(), String> {

@@ -51,7 +51,8 @@ pub struct Settings {
     /// TCP address for clients (`coap+tcp://`). Default: none.
     #[serde(default)]
     pub tcp: Option<SocketAddr>,
-    /// Resources, 1 to 64.
+    /// Resources, at most 64. At least one is required without `proxy`.
+    #[serde(default)]
     pub resources: Vec<ResourceSettings>,
     /// Proxy to an HTTP API. Default: none.
     #[serde(default)]
@@ -178,7 +179,7 @@ impl Component for CoapServer {
         if let Some(proxy) = &settings.proxy {
             proxy.check()?;
             if settings.resources.iter().any(|resource| resource.segments().next() == Some(&proxy.path)) {
-                let problem = format!("`{}` is the begin of the path of a resource", proxy.path);
+                let problem = format!("`{}` is the first segment of the path of a resource", proxy.path);
                 return Err(SettingError::new("proxy.path", problem));
             }
         }

@@ -34,9 +34,9 @@ impl ProxySettings {
         if self.path.is_empty() || self.path.contains('/') {
             return Err(SettingError::new("proxy.path", format!("`{}` is not one segment of a path", self.path)));
         }
-        self.authority()
-            .map(drop)
-            .ok_or_else(|| SettingError::new("proxy.to", format!("`{}` is not `http://HOST:PORT`", self.to)))
+        self.authority().map(drop).ok_or_else(|| {
+            SettingError::new("proxy.to", format!("`{}` is not `http://HOST:PORT`, without a path", self.to))
+        })
     }
 
     /// Returns host and port.

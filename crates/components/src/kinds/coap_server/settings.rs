@@ -98,10 +98,11 @@ fn check_path(path: &str) -> Result<(), String> {
     if segments.first() == Some(&RESERVED) {
         return Err(format!("`{RESERVED}` is reserved (RFC 8615)"));
     }
-    match segments.iter().find(|segment| segment.is_empty() || segment.len() > SEGMENT_OCTETS_MAX) {
-        Some(segment) => Err(format!("`{segment}` is not a segment of a path: 1 to {SEGMENT_OCTETS_MAX} octets")),
-        None => Ok(()),
+    if segments.iter().any(|segment| segment.is_empty() || segment.len() > SEGMENT_OCTETS_MAX) {
+        let expected = format!("segments of 1 to {SEGMENT_OCTETS_MAX} octets, joined by `/`, without a `/` in front");
+        return Err(format!("`{path}` is not a path: {expected}"));
     }
+    Ok(())
 }
 
 /// Checks the setting `resources`.

@@ -63,7 +63,8 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use crate::mqtt::check_readable;
 use crate::mqtt::client::tls::{self, TlsSettings};
 use crate::mqtt::client::{
-    Client, ConnectParams, OutboxSettings, ReconnectSettings, Version, WillSettings, check_range, credentials,
+    Client, ConnectParams, OutboxSettings, ReconnectSettings, Version, WillSettings, check_client_id, check_range,
+    credentials,
 };
 use crate::mqtt::compression::Compression;
 use crate::mqtt::inbound::{self, InboundRouteSettings};
@@ -220,12 +221,4 @@ impl Component for MqttBridge {
         context.spawn_io(client.run());
         Ok(Self)
     }
-}
-
-fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
-    let good = |id: &str| (1..=256).contains(&id.len()) && !id.chars().any(char::is_control);
-    if client_id.is_none_or(good) {
-        return Ok(());
-    }
-    Err(SettingError::new("client_id", "expected 1 to 256 octets without control characters"))
 }

@@ -30,7 +30,7 @@ use crate::mqtt::compression::Compression;
 use crate::mqtt::inbound::{self, InboundRouteSettings};
 use crate::mqtt::route::{self, Route};
 use crate::net::dtls::DtlsClientSettings;
-use crate::net::port::check_keys;
+use crate::net::port::{check_keys, check_server};
 use crate::retransmission::Timers;
 use runner::Runner;
 
@@ -65,7 +65,7 @@ pub struct Settings {
     /// Last will: a message that is published when the client is lost. `delay_s` is not supported. Default: none.
     #[serde(default)]
     pub will: Option<WillSettings>,
-    /// Topics with an identifier that both sides know in advance; at most 1024. `client` is not used.
+    /// Topics with an identifier that both sides know in advance; at most 1024. `client` is not allowed.
     #[serde(default)]
     pub predefined: Vec<PredefinedSettings>,
     /// Routes from topics of the bus to MQTT topics, as for `mqtt_bridge`; at most 64.
@@ -106,6 +106,8 @@ impl Settings {
                 "needs `gateway`: there is no DTLS with a gateway that is discovered",
             ));
         }
+        self.gateway.map_or(Ok(()), |gateway| check_server("gateway", gateway, "gateway"))?;
+        self.discovery.as_ref().map_or(Ok(()), DiscoverySettings::check)?;
         self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         if let Some(id) = &self.client_id
             && (!(1..=23).contains(&id.len()) || id.contains('\0'))
@@ -117,9 +119,15 @@ impl Settings {
         check_range("queue", self.queue as u64, 1, 10_000)?;
         if let Some(will) = &self.will {
             will.check()?;
-            check_range("will.delay_s", will.delay_s.into(), 0, 0)?;
+            if will.delay_s != 0 {
+                return Err(SettingError::new("will.delay_s", "not allowed: MQTT-SN has no delay of the last will"));
+            }
         }
         super::mqttsn_gateway::check_predefined(&self.predefined)?;
+        if let Some(index) = self.predefined.iter().position(|topic| topic.client.is_some()) {
+            let problem = "allowed only in `mqttsn_gateway`: write only the topics of this client";
+            return Err(SettingError::new(format!("predefined.{index}.client"), problem));
+        }
         if self.routes.is_empty() && self.inbound.is_empty() {
             return Err(SettingError::new("routes", "required: at least one route in `routes` or `inbound`"));
         }

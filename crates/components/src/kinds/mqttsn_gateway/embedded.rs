@@ -99,6 +99,15 @@ impl Embedded {
         self.client.is_some()
     }
 
+    pub(super) fn report_absence(&self) {
+        let Self { listen, name, .. } = self;
+        tracing::warn!(
+            component = name,
+            embedded_broker = %listen,
+            "no `mqtt_broker` of this process listens on the address `embedded_broker`; clients are refused"
+        );
+    }
+
     pub(super) fn admits(&self, packet: &PublishPacket) -> bool {
         self.filters.admits(packet)
     }

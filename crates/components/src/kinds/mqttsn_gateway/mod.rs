@@ -63,6 +63,9 @@ impl Component for MqttsnGateway {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
         }
+        if let Some(folder) = settings.folder.as_ref().filter(|folder| folder.exists() && !folder.is_dir()) {
+            return Err(SettingError::new("folder", format!("{} is not a folder", folder.display())));
+        }
         check_keys(settings.dtls.as_ref().map(DtlsServerSettings::load))?;
         tls::check_files(settings.tls.as_ref())
     }
@@ -70,7 +73,9 @@ impl Component for MqttsnGateway {
     fn edges(settings: &Settings) -> Edges {
         let listen = Resource::UdpBind { address: settings.listen, shared: false, setting: "listen".to_owned() };
         let broker = settings.broker.as_deref().and_then(|broker| BrokerAddress::parse(broker).ok()?.socket_address());
-        let edges = Edges::default().takes(listen);
+        let folder = settings.folder.iter().cloned();
+        let folder = folder.map(|path| Resource::File { path, setting: "folder".to_owned() });
+        let edges = folder.fold(Edges::default().takes(listen), Edges::takes);
         broker.or(settings.embedded_broker).into_iter().fold(edges, Edges::connects)
     }
 

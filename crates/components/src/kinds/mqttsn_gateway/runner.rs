@@ -117,7 +117,7 @@ impl Runner {
                 biased;
                 () = self.stop.asked() => break,
                 arrived = self.port.receive(&mut payloads), if is_open => arrived?,
-                () = tokio::time::sleep_until(opens), if !is_open => {}
+                () = tokio::time::sleep_until(opens), if !is_open => self.broker.report_absence(),
                 arrived = mqttsn::receive(self.discovery.as_mut()) => payloads.extend(arrived?),
                 arrived = self.broker.next() => self.take(arrived).await,
                 expired = self.timer.expired() => {
@@ -323,6 +323,13 @@ impl Broker {
                 gateway.set_available(embedded.is_connected());
             }
             _ => {}
+        }
+    }
+
+    /// Logs that the broker is still not there. A connection to an external broker logs that itself.
+    fn report_absence(&self) {
+        if let Self::Embedded(embedded) = self {
+            embedded.report_absence();
         }
     }
 

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_mqtt::address::BrokerAddress;
+use viaduct_mqttsn::codec::CLIENT_ID_OCTETS_MAX;
 use viaduct_node::SettingError;
 
 use crate::mqtt::client::tls::{self, TlsSettings};
-use crate::mqtt::client::{OutboxSettings, ReconnectSettings, Version, check_range};
+use crate::mqtt::client::{OutboxSettings, ReconnectSettings, Version, check_client_id, check_range};
 use crate::net::dtls::DtlsServerSettings;
+use crate::net::port::check_server;
 use crate::retransmission::Timers;
 
 /// Settings of `mqttsn_gateway`.
@@ -221,14 +223,7 @@ impl Settings {
             let problem = "not allowed with `dtls`: clients that find the gateway would have no key for it";
             return Err(SettingError::new("discovery", problem));
         }
-        if let Some(discovery) = &self.discovery {
-            if !discovery.group.ip().is_multicast() {
-                let problem =
-                    format!("{} is not a multicast address (224.0.0.0 to 239.255.255.255)", discovery.group.ip());
-                return Err(SettingError::new("discovery.group", problem));
-            }
-            check_range("discovery.advertise_s", discovery.advertise_s.into(), 1, 65_535)?;
-        }
+        self.discovery.as_ref().map_or(Ok(()), DiscoverySettings::check)?;
         self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
         check_range("receive_buffer_octets", self.receive_buffer_octets as u64, 4096, 256 << 20)?;
         self.limits.check()?;
@@ -242,6 +237,7 @@ impl Settings {
         if self.password_file.is_some() && self.username.is_none() {
             return Err(SettingError::new("password_file", "a password needs a `username`"));
         }
+        check_client_id(self.client_id.as_deref())?;
         if self.client_id.is_some() && self.mode == Mode::Transparent {
             let problem =
                 "allowed only with `mode: aggregating`: other connections have the identifiers of the clients";
@@ -266,6 +262,17 @@ impl Settings {
             Some((key, _)) => Err(SettingError::new(key, "allowed only with an external `broker`")),
             None => Ok(()),
         }
+    }
+}
+
+impl DiscoverySettings {
+    pub(crate) fn check(&self) -> Result<(), SettingError> {
+        if !self.group.ip().is_multicast() {
+            let problem = format!("{} is not a multicast address (224.0.0.0 to 239.255.255.255)", self.group.ip());
+            return Err(SettingError::new("discovery.group", problem));
+        }
+        check_server("discovery.group", self.group.into(), "multicast group")?;
+        check_range("discovery.advertise_s", self.advertise_s.into(), 1, 65_535)
     }
 }
 
@@ -294,6 +301,12 @@ pub(crate) fn check_predefined(predefined: &[PredefinedSettings]) -> Result<(), 
         if viaduct_mqtt::validate_topic_name(&topic.topic).is_err() {
             let problem = format!("`{}` is not a topic to publish on", topic.topic);
             return Err(SettingError::new(key("topic"), problem));
+        }
+        if let Some(client) = &topic.client
+            && !(1..=CLIENT_ID_OCTETS_MAX).contains(&client.len())
+        {
+            let problem = format!("`{client}` is not a client identifier of 1 to {CLIENT_ID_OCTETS_MAX} octets");
+            return Err(SettingError::new(key("client"), problem));
         }
         let is_same = |other: &&PredefinedSettings| other.id == topic.id && other.client == topic.client;
         if predefined.iter().take(index).any(|other| is_same(&other)) {

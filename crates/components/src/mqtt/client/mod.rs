@@ -38,7 +38,7 @@ use connection::{Connection, SUBSCRIBE_ID};
 use journal::{Disk, Journal};
 use outbox::Counts;
 pub(crate) use outbox::{DropReason, Outbox};
-pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range, credentials};
+pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_client_id, check_range, credentials};
 
 /// Time limit for sending the messages of the outbox when the node stops. The node as a whole has two seconds.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);

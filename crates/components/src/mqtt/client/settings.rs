@@ -196,6 +196,15 @@ pub(crate) fn credentials(
     Ok(Some((username.to_owned(), password)))
 }
 
+/// Checks the setting `client_id`.
+pub(crate) fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
+    let good = |id: &str| (1..=256).contains(&id.len()) && !id.chars().any(char::is_control);
+    if client_id.is_none_or(good) {
+        return Ok(());
+    }
+    Err(SettingError::new("client_id", "expected 1 to 256 octets without control characters"))
+}
+
 /// Checks the range of a setting.
 pub(crate) fn check_range(key: &str, value: u64, min: u64, max: u64) -> Result<(), SettingError> {
     if (min..=max).contains(&value) {

@@ -71,7 +71,11 @@ impl PskKeys {
     pub fn read(path: &Path) -> Result<Self, PskError> {
         let unreadable = |cause| PskError::Unreadable { path: path.to_owned(), cause };
         let file = File::open(path).map_err(unreadable)?;
-        let mode = file.metadata().map_err(unreadable)?.permissions().mode() & 0o7777;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            return Err(unreadable(io::ErrorKind::IsADirectory.into()));
+        }
+        let mode = metadata.permissions().mode() & 0o7777;
         if mode & OTHERS != 0 {
             return Err(PskError::Permissions { path: path.to_owned(), mode });
         }
