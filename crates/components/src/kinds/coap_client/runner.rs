@@ -25,6 +25,10 @@ use crate::net::timer::PreciseTimer;
 
 /// Size of the kernel's receive buffer in bytes.
 const RECEIVE_BUFFER_OCTETS: usize = 1 << 20;
+/// Time without a response after which the log says so.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// Characters of the server's text about an error in the log.
+const TEXT_CHARACTERS_MAX: usize = 200;
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 /// Waits before an observation begins again, the first and the longest.
@@ -47,6 +51,11 @@ pub(super) struct Runner {
     tick: Interval,
     stop: Stop,
     counters: Counters,
+    name: String,
+    /// Time since which a request waits and no response has arrived.
+    waiting: Option<Instant>,
+    /// `true` after the log says that the server does not respond.
+    is_silent: bool,
 }
 
 struct Route {
@@ -55,6 +64,8 @@ struct Route {
     encoder: Encoder,
     /// The request that is not answered yet.
     request: Option<RequestId>,
+    /// `true` after the log says that the server rejects the requests.
+    is_rejected: bool,
 }
 
 /// A resource of the server.
@@ -64,6 +75,8 @@ struct Observed {
     request: Option<RequestId>,
     /// Time at which the observation begins again, and the next wait in seconds.
     retry: (Instant, u64),
+    /// `true` after the log says that the server rejects the observation.
+    is_rejected: bool,
 }
 
 struct Counters {
@@ -104,6 +117,9 @@ impl Runner {
             tick,
             stop: context.stop(),
             counters: Counters::open(context),
+            name: context.name().to_owned(),
+            waiting: None,
+            is_silent: false,
         })
     }
 
@@ -133,6 +149,7 @@ impl Runner {
                 },
                 _ = self.tick.tick() => {
                     self.observe();
+                    self.check_silence();
                     self.sync_counters();
                 }
             }
@@ -187,8 +204,14 @@ impl Runner {
     fn settle(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Response { id, response } => self.answered(id, &response),
-                Event::Notification { id, response } => self.notified(id, &response),
+                Event::Response { id, response } => {
+                    (self.waiting, self.is_silent) = (None, false);
+                    self.answered(id, &response);
+                }
+                Event::Notification { id, response } => {
+                    (self.waiting, self.is_silent) = (None, false);
+                    self.notified(id, &response);
+                }
                 Event::Failed { id, failure } => self.failed(id, failure),
                 Event::Request { id, .. } => {
                     let text = "this is a client";
@@ -214,10 +237,7 @@ impl Runner {
                 _ => server_error,
             };
             counter.increment();
-            if response.code.class() != 2 {
-                let (code, text) = (response.code, String::from_utf8_lossy(&response.payload));
-                tracing::debug!(path = route.settings.to, %code, %text, "the CoAP server rejects a request");
-            }
+            report_rejection((&self.name, &route.settings.to), response, &mut route.is_rejected);
             return;
         }
         self.notified(id, response);
@@ -227,6 +247,7 @@ impl Runner {
     /// Publishes the state of an observed resource.
     fn notified(&mut self, id: RequestId, response: &Response) {
         let Some(observed) = self.observed.iter_mut().find(|one| one.request == Some(id)) else { return };
+        report_rejection((&self.name, &observed.settings.from), response, &mut observed.is_rejected);
         if response.code.class() != 2 {
             return;
         }
@@ -241,7 +262,23 @@ impl Runner {
         }
     }
 
+    /// Logs once that the server does not respond.
+    fn check_silence(&mut self) {
+        let waits =
+            self.routes.iter().any(|route| route.request.is_some()) || self.observed.iter().any(Observed::waits);
+        let since = self.waiting.filter(|_| waits).unwrap_or_else(Instant::now);
+        self.waiting = waits.then_some(since);
+        if since.elapsed() >= SILENCE_MAX && !std::mem::replace(&mut self.is_silent, true) {
+            let (component, server) = (&self.name, self.server);
+            tracing::warn!(component, %server, "the CoAP server does not respond; retrying");
+        }
+    }
+
     fn failed(&mut self, id: RequestId, failure: Failure) {
+        if !std::mem::replace(&mut self.is_silent, true) {
+            let (component, server, reason) = (&self.name, self.server, failure.label());
+            tracing::warn!(component, %server, reason, "a CoAP request has no response; others are not logged until there is one");
+        }
         if let Some(route) = self.routes.iter_mut().find(|route| route.request == Some(id)) {
             route.request = None;
             if let Some(counter) = self.counters.failures.get(failure as usize) {
@@ -265,6 +302,17 @@ impl Runner {
         let round_trip = self.endpoint.round_trip(self.server);
         self.counters.round_trip.set(round_trip.map_or(f64::NAN, |time| time.as_secs_f64() * 1000.0));
     }
+}
+
+/// Logs the first of several responses with an error about a path.
+fn report_rejection((component, path): (&str, &str), response: &Response, is_rejected: &mut bool) {
+    let is_error = response.code.class() != 2;
+    if is_error && !*is_rejected {
+        let (code, text) = (response.code, String::from_utf8_lossy(&response.payload));
+        let text: String = text.chars().take(TEXT_CHARACTERS_MAX).collect();
+        tracing::warn!(component, path, %code, text, "the CoAP server rejects a request; others for the path are not logged");
+    }
+    *is_rejected = is_error;
 }
 
 /// Waits until `deadline`, or forever if there is none.
@@ -308,7 +356,13 @@ fn poll_sample(
 impl Route {
     fn open<C: Component>(settings: &RouteSettings, context: &Context<C>) -> Result<Self, StartError> {
         let subscriber = context.subscribe_untyped(&settings.from, Qos::keep_last(settings.queue))?;
-        Ok(Self { settings: settings.clone(), subscriber, encoder: Encoder::default(), request: None })
+        Ok(Self {
+            settings: settings.clone(),
+            subscriber,
+            encoder: Encoder::default(),
+            request: None,
+            is_rejected: false,
+        })
     }
 }
 
@@ -317,7 +371,18 @@ impl Observed {
         let opened = settings.r#type.open((&settings.to, OFFERED), settings.encoding, None, context)?;
         // `check` has rejected the types that have no sink.
         let sink = opened.ok_or_else(|| StartError::Other("an observed resource has no type".to_owned()))?;
-        Ok(Self { settings: settings.clone(), sink, request: None, retry: (Instant::now(), RETRY_S[0]) })
+        Ok(Self {
+            settings: settings.clone(),
+            sink,
+            request: None,
+            retry: (Instant::now(), RETRY_S[0]),
+            is_rejected: false,
+        })
+    }
+
+    /// Returns `true` if the observation was requested and no state has arrived. A state resets the wait between attempts.
+    fn waits(&self) -> bool {
+        self.request.is_some() && self.retry.1 > RETRY_S[0]
     }
 
     /// Sets the time of the next attempt, should this one fail.

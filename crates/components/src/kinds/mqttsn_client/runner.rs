@@ -33,6 +33,8 @@ const MESSAGE_OCTETS_MAX: usize = 65_507;
 const CLIENT_ID_OCTETS: usize = 23;
 /// Wait after the gateway has refused something because of congestion. The specification has five minutes.
 const ADAPTIVE_CONGESTION_WAIT: Duration = Duration::from_secs(10);
+/// Time without an answer after which the log says so.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum time for the last messages when the node stops. The node as a whole has two seconds.
@@ -57,6 +59,8 @@ pub(super) struct Runner {
     stop: Stop,
     counters: Counters,
     name: String,
+    /// Time of the start, until a gateway has answered or the log says that none does.
+    started: Option<Instant>,
 }
 
 struct Counters {
@@ -94,6 +98,7 @@ impl Runner {
             stop: context.stop(),
             counters: Counters::open(context),
             name: context.name().to_owned(),
+            started: Some(Instant::now()),
             settings,
         })
     }
@@ -129,7 +134,10 @@ impl Runner {
                     Some(taken) => self.publish(&taken),
                     None => deadline = Some(Instant::now() + FLUSH_TIME_MAX),
                 },
-                _ = self.count.tick() => self.sync_counters(),
+                _ = self.count.tick() => {
+                    self.report_silence();
+                    self.sync_counters();
+                }
             }
             for (from, payload) in payloads.drain(..) {
                 self.client.handle_datagram(clock::mono(), from, &payload);
@@ -233,7 +241,21 @@ impl Runner {
         self.port.flush();
     }
 
+    /// Logs once that no gateway has answered since the start.
+    fn report_silence(&mut self) {
+        if self.started.take_if(|started| started.elapsed() >= SILENCE_MAX).is_some() {
+            let component = &self.name;
+            match self.settings.gateway {
+                Some(gateway) => tracing::warn!(component, %gateway, "the MQTT-SN gateway does not answer; retrying"),
+                None => tracing::warn!(component, "no MQTT-SN gateway was found yet; retrying"),
+            }
+        }
+    }
+
     fn handle(&mut self, event: ClientEvent, failed: &mut Failed) {
+        if matches!(event, ClientEvent::Connected { .. } | ClientEvent::Refused { .. }) {
+            self.started = None;
+        }
         let component = &self.name;
         match event {
             ClientEvent::Connected { gateway } => {

@@ -99,11 +99,10 @@ impl Embedded {
         self.client.is_some()
     }
 
-    pub(super) fn report_absence(&self) {
-        let Self { listen, name, .. } = self;
+    pub(super) fn report_absence(&self, component: &str) {
         tracing::warn!(
-            component = name,
-            embedded_broker = %listen,
+            component,
+            embedded_broker = %self.listen,
             "no `mqtt_broker` of this process listens on the address `embedded_broker`; clients are refused"
         );
     }

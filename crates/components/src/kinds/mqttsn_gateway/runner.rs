@@ -44,6 +44,7 @@ pub(super) struct Runner {
     count: Interval,
     stop: Stop,
     counters: Counters,
+    name: String,
 }
 
 /// The broker side.
@@ -100,6 +101,7 @@ impl Runner {
             count,
             stop: context.stop(),
             counters: Counters::open(context),
+            name: context.name().to_owned(),
         })
     }
 
@@ -117,7 +119,7 @@ impl Runner {
                 biased;
                 () = self.stop.asked() => break,
                 arrived = self.port.receive(&mut payloads), if is_open => arrived?,
-                () = tokio::time::sleep_until(opens), if !is_open => self.broker.report_absence(),
+                () = tokio::time::sleep_until(opens), if !is_open => self.broker.report_absence(&self.name),
                 arrived = mqttsn::receive(self.discovery.as_mut()) => payloads.extend(arrived?),
                 arrived = self.broker.next() => self.take(arrived).await,
                 expired = self.timer.expired() => {
@@ -327,9 +329,9 @@ impl Broker {
     }
 
     /// Logs that the broker is still not there. A connection to an external broker logs that itself.
-    fn report_absence(&self) {
+    fn report_absence(&self, component: &str) {
         if let Self::Embedded(embedded) = self {
-            embedded.report_absence();
+            embedded.report_absence(component);
         }
     }
 
