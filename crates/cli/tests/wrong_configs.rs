@@ -347,6 +347,11 @@ fn settings_of_constrained_devices_that_cannot_work_are_named() {
             "server: 127.0.0.1:1, observe: [ { from: a, to: a } ]".to_owned(),
             "observe.0: missing field `type`",
         ),
+        (
+            "coap_client",
+            "server: 127.0.0.1:1, observe: [ { from: a, to: a, type: { ros1: car_msgs/Wheel } } ]".to_owned(),
+            "observe.0.type: `car_msgs/Wheel` is not a common type: use `opaque: NAME` with `encoding: native`",
+        ),
     ] {
         let (code, stderr) = check(&one(kind, &format!("{{ {settings} }}")));
         let own: Vec<&str> =

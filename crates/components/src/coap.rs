@@ -19,13 +19,14 @@ pub(crate) const fn content_format(encoding: Encoding) -> ContentFormat {
 
 /// Checks that payloads of an encoding can be of a type.
 pub(crate) fn check_type(kind: &InboundType, encoding: Encoding) -> Result<(), String> {
+    let definition = Err("use `opaque: NAME` with `encoding: native`, which passes on the octets");
     match (encoding, kind) {
         (_, InboundType::V2xMessage) => Err("`v2x_message` is written over MQTT, which has answers for it".to_owned()),
         (Encoding::Native, InboundType::Opaque(_)) => Ok(()),
         (Encoding::Native, _) => Err("`encoding: native` needs `opaque: NAME`".to_owned()),
-        (Encoding::Protobuf, InboundType::Protobuf(_)) => kind.check(Encoding::Json, false),
+        (Encoding::Protobuf, InboundType::Protobuf(_)) => kind.check(Encoding::Json, definition),
         (Encoding::Protobuf, _) => Err("`encoding: protobuf` needs `protobuf: NAME`".to_owned()),
-        _ => kind.check(encoding, false),
+        _ => kind.check(encoding, definition),
     }
 }
 

@@ -157,8 +157,8 @@ fn check_encoding(route: &InboundRouteSettings) -> Result<(), (&'static str, Str
         return Err(("encoding", "expected `json`, `primitive`, `native` or `mqtt_client`".to_owned()));
     }
     if matches!(route.encoding, Encoding::Json | Encoding::Primitive) {
-        let has_file = route.definition_file.is_some();
-        route.r#type.check(route.encoding, has_file).map_err(|problem| ("type", problem))?;
+        let definition = if route.definition_file.is_some() { Ok(()) } else { Err("set `definition_file`") };
+        route.r#type.check(route.encoding, definition).map_err(|problem| ("type", problem))?;
     }
     if route.definition_file.is_some() && !(route.r#type.is_ros() && route.encoding == Encoding::Json) {
         return Err(("definition_file", "allowed only with a type of ROS and `encoding: json`".to_owned()));

@@ -66,8 +66,9 @@ struct Described {
 pub(crate) type Sink = Box<dyn Fn(&[u8], &Meta, ReplyTo) -> Result<(), Refusal> + Send + Sync>;
 
 impl InboundType {
-    /// Checks a type for texts in an encoding. The content of a definition file is checked when the component starts.
-    pub(crate) fn check(&self, encoding: Encoding, has_file: bool) -> Result<(), String> {
+    /// Checks a type for texts in an encoding. `definition` is an error without a definition file: the way out for a type of ROS that is
+    /// not a common one. The content of a definition file is checked when the component starts.
+    pub(crate) fn check(&self, encoding: Encoding, definition: Result<(), &str>) -> Result<(), String> {
         let ros = match self {
             Self::Ros1(name) => Some((name, Dialect::Ros1)),
             Self::Ros2(name) => Some((name, Dialect::Ros2)),
@@ -84,10 +85,10 @@ impl InboundType {
             }
             (_, Some((name, dialect))) => {
                 let parsed = TypeName::parse(name).ok_or_else(|| format!("`{name}` is not the name of a type"))?;
-                if has_file || definitions::find(&parsed, dialect).is_some() {
+                if definitions::find(&parsed, dialect).is_some() {
                     return Ok(());
                 }
-                Err(format!("`{name}` is not a common type: set `definition_file`"))
+                definition.map_err(|hint| format!("`{name}` is not a common type: {hint}"))
             }
             (_, None) => match self {
                 Self::Opaque(_) => Err("`opaque` is not a type of texts".to_owned()),
