@@ -1,13 +1,13 @@
 //! The kind `api`: subscribes to V2X messages and serves them over HTTP.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
 use viaduct_bus::{Counter, Hop, Qos, Sample, clock};
 use viaduct_messages::viaduct::figures::KeyFigures;
 use viaduct_messages::viaduct::its::V2xMessage;
-use viaduct_node::listen::GateLimits;
+use viaduct_node::listen::{GateLimits, Hosts};
 use viaduct_node::{CallbackContext, Component, Context, Edges, Kind, Resource, SettingError, StartError};
 
 use crate::api::{self, Api};
@@ -70,7 +70,7 @@ impl Component for ApiServer {
         let figures = NewestFigures::default();
         let kpis = NodeKpis { bus: context.bus().clone(), figures: figures.clone() };
         let api = Api::new(&settings, backend.clone(), Arc::new(kpis)).map_err(SettingError::from)?;
-        serve(settings.listen, api, context)?;
+        serve(&settings, api, context)?;
         for pattern in &settings.topics {
             let messages = context.subscribe::<V2xMessage>(pattern, REQUESTED)?;
             context.on(messages, Self::on_message);
@@ -113,17 +113,18 @@ impl ApiServer {
 }
 
 /// Binds the address and serves the API in an I/O task. A port in use is thus an error of the start.
-fn serve(address: SocketAddr, api: Arc<Api>, context: &mut Context<ApiServer>) -> Result<(), StartError> {
-    let failed = |cause| StartError::io(format!("cannot listen on {address}"), cause);
-    let listener = TcpListener::bind(address).map_err(failed)?;
+fn serve(settings: &ApiSettings, api: Arc<Api>, context: &mut Context<ApiServer>) -> Result<(), StartError> {
+    let failed = |cause| StartError::io(format!("cannot listen on {}", settings.listen), cause);
+    let listener = TcpListener::bind(settings.listen).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     tracing::info!(%address, "API is listening");
     let mut stop = context.stop();
+    let hosts = Hosts::of(address, settings.hosts());
     let gate = context.gate(GateLimits::new(api::CONNECTIONS_MAX));
     context.spawn_io(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
-        api::serve(listener, gate, api, async move { stop.asked().await }).await;
+        api::serve(listener, hosts, gate, api, async move { stop.asked().await }).await;
         Ok::<_, std::io::Error>(())
     });
     Ok(())
@@ -140,7 +141,7 @@ mod tests {
     use super::*;
     use crate::cache::tests::message;
     use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
+    use std::net::{SocketAddr, TcpStream};
     use viaduct_bus::Publisher;
     use viaduct_messages::viaduct::its::MessageType;
     use viaduct_node::{Graph, Node};
@@ -173,7 +174,7 @@ mod tests {
 
     fn get(address: SocketAddr, path: &str) -> serde_json::Value {
         let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap()

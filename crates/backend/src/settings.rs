@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_messages::topic;
@@ -17,6 +18,11 @@ pub struct ApiSettings {
     /// Address and port to listen on. Default `127.0.0.1:8080`: this machine only.
     #[schemars(with = "String")]
     pub listen: SocketAddr,
+    /// Serves everyone who can reach the address, without a login. Required if it is not a loopback address.
+    pub anonymous: bool,
+    /// Names of this server (header `Host`) that clients may use if it listens on a loopback address, beside `localhost` and loopback
+    /// addresses: those of a proxy in front of it. The name in `public_url` is one of them.
+    pub hosts: Vec<String>,
     /// Topics of V2X messages, names or patterns. Default `its/rx/*`, and `its/tx/*` if a component publishes it.
     pub topics: Vec<String>,
     /// Topics of key figures of the kind `key_figures` (`figures/window`), which the dashboard shows. Default: none.
@@ -84,6 +90,8 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+            anonymous: false,
+            hosts: Vec::new(),
             topics: topics_default().to_vec(),
             figures: Vec::new(),
             cache: CacheSettings::default(),
@@ -122,11 +130,25 @@ impl ApiSettings {
         if self.topics == topics_default() { 1 } else { self.topics.len() }
     }
 
+    /// Returns the names of the server beside those of the loopback interface.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        let public = self.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok());
+        let public = public.as_ref().and_then(Uri::host).map(str::to_owned);
+        self.hosts.iter().cloned().chain(public).collect()
+    }
+
     /// Checks ranges and topic patterns. The API checks the map, the origins and the public URL when it is created.
     ///
     /// # Errors
     /// Returns the first setting with an invalid value.
     pub fn check(&self) -> Result<(), SettingsError> {
+        if !self.listen.ip().is_loopback() && !self.anonymous {
+            let problem = format_args!(
+                "{} is not a loopback address, and the API has no login: set `anonymous: true` to serve everyone who can reach it",
+                self.listen
+            );
+            return Err(SettingsError::new("listen", &problem));
+        }
         for pattern in &self.topics {
             topic::check_pattern(pattern).map_err(|error| SettingsError::new("topics", &error))?;
         }

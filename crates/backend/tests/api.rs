@@ -19,7 +19,7 @@ use viaduct_its::facilities::Message;
 use viaduct_its::facilities::denm::{self, ActionId, Cause, DenmInput, Situation};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, Direction, Edition, MessageType, V2xMessage};
-use viaduct_node::listen::{Gate, GateLimits};
+use viaduct_node::listen::{Gate, GateLimits, Hosts};
 use viaduct_units::{Mono, Now, StationId, Tai};
 
 /// A CAM in UPER. Origin: the payload of testdata/its/cam.hex (ms-van3t, sample_trace.pcapng, frame 3).
@@ -585,7 +585,7 @@ impl LiveClient {
     /// Connects and reads the head of the response.
     async fn connect(address: std::net::SocketAddr, query: &str, header: &str) -> Self {
         let (reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
-        let head = format!("GET /v1/live{query} HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n{header}\r\n");
+        let head = format!("GET /v1/live{query} HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n{header}\r\n");
         writer.write_all(head.as_bytes()).await.unwrap();
         let mut client = Self { last_id: String::new(), lines: BufReader::new(reader).lines(), _writer: writer };
         assert_eq!(client.line().await, "HTTP/1.1 200 OK");
@@ -623,7 +623,7 @@ async fn start(settings: &ApiSettings) -> (Arc<Backend>, std::net::SocketAddr, i
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let gate = Gate::new(&Bus::new("test"), "api", GateLimits::new(16));
-    let server = tokio::spawn(serve(listener, gate, api, async {
+    let server = tokio::spawn(serve(listener, Hosts::of(address, Vec::new()), gate, api, async {
         let _ = stopped.await;
     }));
     let stop = async move || {
@@ -690,4 +690,28 @@ async fn live_clients_receive_new_missed_and_lost_messages() {
 
     stop().await;
     assert!(matches!(resumed.lines.next_line().await, Ok(Some(_) | None) | Err(_)), "the stream has ended");
+}
+
+/// Returns the answer to a raw request.
+async fn raw(address: std::net::SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    tokio::io::AsyncReadExt::read_to_string(&mut stream, &mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_of_this_machine_is_refused_and_the_page_cannot_be_framed() {
+    let settings = ApiSettings::default();
+    let (_, address, stop) = start(&settings).await;
+    let get = |host: &str| format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    let answer = raw(address, &get("rebound.example")).await;
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("localhost"), "{answer}");
+    let answer = raw(address, &get(&address.to_string())).await.to_lowercase();
+    assert!(answer.starts_with("http/1.1 200"), "{answer}");
+    for header in ["x-frame-options: deny", "frame-ancestors 'none'", "x-content-type-options: nosniff"] {
+        assert!(answer.contains(header), "{header}: {answer}");
+    }
+    stop().await;
 }

@@ -42,7 +42,7 @@ impl Demo {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
-                write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+                write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
                 let mut text = String::new();
                 stream.read_to_string(&mut text).unwrap();
                 return text.split_once("\r\n\r\n").unwrap().1.to_owned();

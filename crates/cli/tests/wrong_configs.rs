@@ -668,3 +668,23 @@ fn a_file_with_2000_components_is_read_once() {
     let (code, stderr) = check(&format!("node: edge\ncomponents:\n{components}"));
     assert_eq!((code, stderr.as_str()), (0, ""));
 }
+
+#[test]
+fn an_address_that_others_can_reach_needs_a_login_or_a_word() {
+    let api = |more: &str| {
+        let station = "  station: { kind: its_station, settings: { station_id: 1, access: { udp_multicast: {} } } }\n";
+        format!(
+            "node: edge\ncomponents:\n{station}  api: {{ kind: api, settings: {{ listen: \"0.0.0.0:8080\"{more} }} }}\n"
+        )
+    };
+    let node = |more: &str| format!("node: edge\nhttp: 0.0.0.0:9100\n{more}components:\n  it: {{ kind: fleet }}\n");
+    for (open, allowed, key) in [
+        (api(""), api(", anonymous: true"), "components.api.settings.listen: 0.0.0.0:8080 is not a loopback address"),
+        (node(""), node("http_anonymous: true\n"), "http: 0.0.0.0:9100 is not a loopback address"),
+    ] {
+        let (code, stderr) = check(&open);
+        assert!(code == 2 && stderr.contains(key), "{stderr}");
+        let (code, stderr) = check(&allowed);
+        assert_eq!((code, stderr.as_str()), (0, ""));
+    }
+}

@@ -27,6 +27,10 @@ enum Content {
     Gzip(&'static [u8]),
 }
 
+/// What the page may load: files of this server only. The map has a worker from a blob, and styles at its elements.
+const SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; \
+                               worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));
 
 static NOT_BUILT: File =
@@ -61,6 +65,9 @@ fn answer(file: &File, headers: &HeaderMap) -> Response {
         (header::ETAG, file.etag),
         (header::CACHE_CONTROL, cache_control(file.path)),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CONTENT_SECURITY_POLICY, SECURITY_POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
     ];
     response.headers_mut().extend(fields.map(|(name, value)| (name, HeaderValue::from_static(value))));
     response

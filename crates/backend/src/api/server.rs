@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use viaduct_node::listen::{self, Gate, HttpListener};
+use viaduct_node::listen::{self, Gate, Hosts, HttpListener};
 
 use super::{Api, router};
 
@@ -22,6 +22,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Serves the API until `shutdown` completes. Then live streams end, and other answers may finish within two seconds.
 pub async fn serve(
     listener: TcpListener,
+    hosts: Hosts,
     gate: Gate,
     api: Arc<Api>,
     shutdown: impl Future<Output = ()> + Send + 'static,
@@ -34,7 +35,7 @@ pub async fn serve(
         // Fails only if the server has ended already.
         let _ = ended.send(true);
     };
-    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+    let listener = HttpListener { listener, hosts, gate, idle_max: IDLE_MAX };
     let server = listen::serve(listener, router(api), graceful);
     tokio::select! {
         () = server => {}

@@ -84,7 +84,7 @@ impl Sender for HttpSender {
     fn send(&mut self) -> Result<Option<Duration>, BenchError> {
         let failed = BenchError::system("cannot exchange an HTTP request");
         let start = Instant::now();
-        self.0.get_mut().write_all(b"GET /healthz HTTP/1.1\r\nHost: bench\r\n\r\n").map_err(&failed)?;
+        self.0.get_mut().write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").map_err(&failed)?;
         let (mut line, mut length) = (String::new(), 0);
         loop {
             line.clear();

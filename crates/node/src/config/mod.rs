@@ -40,9 +40,12 @@ pub struct NodeFile {
     /// Name of the node: letters, digits, `_`, `-` and `.`.
     pub node: String,
     /// Address of the node's HTTP endpoint with `/healthz`, `/metrics` and `/topics`. Default: no endpoint. It has
-    /// no access control, so keep it on the loopback interface.
+    /// no access control.
     #[serde(default)]
     pub http: Option<SocketAddr>,
+    /// Serves the node's HTTP endpoint to everyone who can reach it. Required if its address is not a loopback address.
+    #[serde(default)]
+    pub http_anonymous: bool,
     /// Number of threads in the pool that components share, 1 to 64.
     #[serde(default = "default_pool_threads")]
     #[schemars(range(min = 1, max = 64))]
@@ -181,6 +184,7 @@ impl NodeFile {
         let mut problems = Vec::new();
         let mut check = |result: Result<(), Problem>| problems.extend(result.err());
         check(check_name(&self.node).map_err(|problem| Problem::new("node", problem)));
+        check(self.check_http());
         check(check_pool("pool_threads", self.pool_threads));
         if self.components.is_empty() && !document.has_rejected(&["components"]) {
             check(Err(Problem::new("components", "a node needs at least one component")));
@@ -223,6 +227,19 @@ impl NodeFile {
             .filter(|(_, _, cpu)| is_missing(cpu))
             .map(|(key, at, cpu)| (format!("{key}.cpus.{at}"), format!("this machine has no CPU {cpu}")))
             .collect()
+    }
+
+    fn check_http(&self) -> Result<(), Problem> {
+        match self.http {
+            Some(address) if !address.ip().is_loopback() && !self.http_anonymous => {
+                let problem = format!(
+                    "{address} is not a loopback address, and the endpoint has no login: set `http_anonymous: true` to serve everyone \
+                     who can reach it"
+                );
+                Err(Problem::new("http", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_run(&self, key: &str, run: &Run) -> Result<(), Problem> {

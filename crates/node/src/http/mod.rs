@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use viaduct_bus::Bus;
 
-use crate::listen::{self, Gate, GateLimits, HttpListener};
+use crate::listen::{self, Gate, GateLimits, Hosts, HttpListener};
 use crate::metrics;
 
 /// Largest number of connections at the same time.
@@ -55,7 +55,7 @@ impl Endpoint {
         let (sender, running) = watch::channel(());
         let shared = Shared { bus, running };
         let gate = Gate::new(&shared.bus, "http", GateLimits::new(CONNECTIONS_MAX));
-        let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+        let listener = HttpListener { listener, hosts: Hosts::of(address, Vec::new()), gate, idle_max: IDLE_MAX };
         let server = tokio::spawn(listen::serve(listener, router(shared), std::future::pending()));
         Ok(Self { address, server, _running: sender })
     }

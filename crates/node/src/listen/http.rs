@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::BoxError;
 use axum::Router;
 use axum::extract::Request;
+use axum::middleware::from_fn_with_state;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,6 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::Sleep;
 use tower::ServiceExt as _;
 
+use super::hosts::{self, Hosts};
 use super::{Gate, LimitedConnection};
 
 /// Time in which a client must send the headers of a request, from the end of the previous request.
@@ -35,6 +37,8 @@ const ACCEPT_WAIT: Duration = Duration::from_millis(100);
 pub struct HttpListener {
     /// The socket.
     pub listener: TcpListener,
+    /// The names that clients may use.
+    pub hosts: Hosts,
     /// What admits its connections.
     pub gate: Gate,
     /// Time without traffic in either direction after which a connection is closed. A client that does not read counts as idle once
@@ -46,6 +50,7 @@ pub struct HttpListener {
 pub async fn serve(listener: HttpListener, router: Router, stop: impl Future<Output = ()>) {
     let (stopping, is_stopping) = watch::channel(());
     let mut stop = pin!(stop);
+    let router = router.layer(from_fn_with_state(listener.hosts.clone(), hosts::check));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -145,13 +150,14 @@ mod tests {
     use super::super::GateLimits;
     use super::*;
 
-    const REQUEST: &[u8] = b"GET /ok HTTP/1.1\r\nHost: it\r\n\r\n";
+    const REQUEST: &[u8] = b"GET /ok HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
     async fn start(connections_max: usize) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let gate = Gate::new(&Bus::new("test"), "it", GateLimits::new(connections_max));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let listener = HttpListener { listener, gate, idle_max: Duration::from_secs(60) };
+        let hosts = Hosts::of(address, Vec::new());
+        let listener = HttpListener { listener, hosts, gate, idle_max: Duration::from_secs(60) };
         let router = Router::new()
             .route("/ok", get(|| async { "fine" }))
             .route("/length", post(|body: axum::body::Bytes| async move { body.len().to_string() }));
@@ -179,7 +185,7 @@ mod tests {
         let (address, _stop, _server) = start(8).await;
         for (request, time_max) in [
             (&REQUEST[..20], HEADER_TIME_MAX),
-            (b"POST /length HTTP/1.1\r\nHost: it\r\nContent-Length: 1000\r\n\r\nx", BODY_TIME_MAX),
+            (b"POST /length HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nx", BODY_TIME_MAX),
         ] {
             let started = Instant::now();
             let mut slow = send(address, request).await;
@@ -210,7 +216,8 @@ mod tests {
         drop(first);
         let answer = async {
             loop {
-                let mut client = send(address, b"GET /ok HTTP/1.1\r\nHost: it\r\nConnection: close\r\n\r\n").await;
+                let mut client =
+                    send(address, b"GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
                 let answer = rest(&mut client).await;
                 if !answer.is_empty() {
                     return answer;

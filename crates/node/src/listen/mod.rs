@@ -6,11 +6,13 @@
 mod connection;
 mod descriptors;
 mod gate;
+mod hosts;
 mod http;
 mod tls;
 
 pub use connection::LimitedConnection;
 pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use gate::{Gate, GateLimits, Place};
+pub use hosts::{Hosts, is_same_origin};
 pub use http::{HttpListener, serve};
 pub use tls::{ServerTls, ServerTlsError, ServerTlsFiles};

@@ -13,7 +13,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use axum::routing::post;
 use viaduct_node::Stop;
-use viaduct_node::listen::{self, Gate, HttpListener};
+use viaduct_node::listen::{self, Gate, Hosts, HttpListener};
 use viaduct_ros::xmlrpc::{Call, Response, Value};
 
 use super::Identity;
@@ -131,7 +131,8 @@ pub(super) async fn serve(listener: TcpListener, gate: Gate, api: Arc<Api>, mut 
     // Nodes use different paths: `/`, `/RPC2`.
     let router = Router::new().fallback(post(handle)).layer(DefaultBodyLimit::max(CALL_BYTES_MAX)).with_state(api);
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+    // Nodes of ROS have the names of their machines.
+    let listener = HttpListener { listener, hosts: Hosts::any(), gate, idle_max: IDLE_MAX };
     tokio::select! {
         () = listen::serve(listener, router, std::future::pending()) => {}
         () = stop.asked() => {}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message as Packet, WebSocket, WebSocketUpgrade};
-use axum::http::{HeaderMap, HeaderName, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use viaduct_bus::clock;
 use viaduct_node::Stop;
-use viaduct_node::listen::{self, Gate, HttpListener};
+use viaduct_node::listen::{self, Gate, Hosts, HttpListener, is_same_origin};
 
 use super::counters::PageCounters;
 use super::mailbox::{Mailbox, Message};
@@ -96,7 +96,7 @@ impl Shared {
 /// Serves the page and its WebSocket until the component is asked to stop.
 pub(super) async fn serve(listener: TcpListener, gate: Gate, shared: Arc<Shared>) {
     let (mut stop, mut ending) = (shared.stop.clone(), shared.stop.clone());
-    let listener = HttpListener { listener, gate, idle_max: IDLE_MAX };
+    let listener = HttpListener { listener, hosts: Hosts::any(), gate, idle_max: IDLE_MAX };
     let server = listen::serve(listener, router(shared), async move { stop.asked().await });
     tokio::select! {
         () = server => {}
@@ -123,7 +123,7 @@ async fn page() -> impl IntoResponse {
 
 async fn upgrade(State(shared): State<Arc<Shared>>, headers: HeaderMap, upgrade: WebSocketUpgrade) -> Response {
     let counters = &shared.counters;
-    if !has_permitted_origin(&headers) {
+    if !is_same_origin(&headers) {
         counters.refused_origin.increment();
         return (StatusCode::FORBIDDEN, OTHER_ORIGIN).into_response();
     }
@@ -142,15 +142,6 @@ async fn upgrade(State(shared): State<Arc<Shared>>, headers: HeaderMap, upgrade:
         .max_message_size(PAGE_OCTETS_MAX)
         .max_frame_size(PAGE_OCTETS_MAX)
         .on_upgrade(|socket| connect(socket, shared))
-}
-
-/// Returns `true` if the request is not from the page of another server.
-fn has_permitted_origin(headers: &HeaderMap) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return true };
-    let origin = origin.to_str().ok().and_then(|origin| origin.parse::<Uri>().ok());
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let authority = origin.as_ref().and_then(Uri::authority);
-    authority.zip(host).is_some_and(|(authority, host)| authority.as_str().eq_ignore_ascii_case(host))
 }
 
 /// Returns `true` if the request names this machine. A name that an attacker's name server maps to this machine is refused.
@@ -359,7 +350,7 @@ mod tests {
         ] {
             let mut pairs = vec![("host", host)];
             pairs.extend(origin.map(|origin| ("origin", origin)));
-            assert_eq!(has_permitted_origin(&headers(&pairs)), permitted, "{origin:?}");
+            assert_eq!(is_same_origin(&headers(&pairs)), permitted, "{origin:?}");
         }
     }
 
