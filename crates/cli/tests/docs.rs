@@ -34,6 +34,7 @@ const PAGES: &[&str] = &[
     "docs/guides/config-files.md",
     "docs/guides/constrained-robots.md",
     "docs/guides/from-mqtt-client.md",
+    "docs/guides/internet.md",
     "docs/guides/its-station.md",
     "docs/guides/link-emulator.md",
     "docs/guides/measuring.md",
