@@ -331,7 +331,7 @@ mod tests {
         for millis in [0, 1000] {
             now = Mono::default().plus(Duration::from_millis(millis));
             (0..count).for_each(|number| {
-                see(&mut table, now.plus(Duration::from_nanos(number.into())), &vector(number, millis), None)
+                see(&mut table, now.plus(Duration::from_nanos(number.into())), &vector(number, millis), None);
             });
         }
         see(&mut table, now.plus(Duration::from_millis(1)), &vector(count, 0), None);
