@@ -9,6 +9,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod abuse;
 pub mod bridge;
 pub mod bus;
 pub mod constrained;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use viaduct_bench::{Report, bridge, bus, constrained, drive, its};
+use viaduct_bench::{Report, abuse, bridge, bus, constrained, drive, its};
 use viaduct_netem::Profile;
 
 use crate::output::stdout_failed;
@@ -110,6 +110,8 @@ enum Bench {
     Bridge,
     /// MQTT-SN and CoAP: consecutive messages, many clients and lossy links, with rivals, baselines and the floor. The lossy links need root.
     Constrained,
+    /// Attacks on the listeners of a node while others are served, beside those on Mosquitto.
+    Abuse,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -135,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 impl Arguments {
     /// Returns the state file of a run, or `None` if it is not resumable.
     fn state(&self) -> Option<PathBuf> {
-        if matches!(self.bench, Bench::Its | Bench::Constrained) {
+        if matches!(self.bench, Bench::Its | Bench::Constrained | Bench::Abuse) {
             return None;
         }
         let next_to_json = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
@@ -199,7 +201,7 @@ fn cannot_write(path: &Path) -> String {
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let Arguments { bench, rivals, cells, .. } = arguments;
-    if matches!(bench, Bench::Its) && (rivals.rivals.is_some() || rivals.resume.is_some()) {
+    if matches!(bench, Bench::Its | Bench::Abuse) && (rivals.rivals.is_some() || rivals.resume.is_some()) {
         bail!("`--rivals` and `--resume` are for `bench bus`, `bench drive` and `bench bridge`");
     }
     if matches!(bench, Bench::Constrained) && rivals.resume.is_some() {
@@ -211,7 +213,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     {
         bail!("`--link`, `--cameras`, `--rival` and `--frames` are for `bench drive` and `bench bridge`");
     }
-    if matches!(bench, Bench::Its | Bench::Bus) && cells.is_used() {
+    if matches!(bench, Bench::Its | Bench::Bus | Bench::Abuse) && cells.is_used() {
         bail!("`--link`, `--cameras`, `--rival`, `--frames` and `--messages` are for `bench drive` and `bench bridge`");
     }
     if matches!(bench, Bench::Drive) && cells.messages.is_some() {
@@ -228,6 +230,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         Bench::Bus => bus::run(&arguments.bus_options())?,
         Bench::Drive => drive::run(&arguments.drive_options()?)?,
         Bench::Bridge => bridge::run(&arguments.bridge_options()?)?,
+        Bench::Abuse => abuse::run(&if arguments.full { abuse::Options::full() } else { abuse::Options::default() })?,
         Bench::Constrained => {
             let options = if arguments.full { constrained::Options::full() } else { constrained::Options::default() };
             let messages = cells.messages.map_or(options.messages, |messages| messages as usize);

@@ -105,6 +105,8 @@ fn sessions_of_absent_clients_are_limited_and_the_known_ones_come_back() {
     assert!(codes[..8].iter().all(|code| *code == 0) && codes[8..].iter().all(|code| *code == 0x97), "{codes:x?}");
     assert_eq!(Raw::connect(port, "absent-0", None).1, 0);
     assert_eq!(of(&node.bus(), "clients_refused", "sessions_max"), 12);
+    // A client that leaves no session behind is served.
+    check_service(&node, port);
     assert!(node.stop());
 }
 

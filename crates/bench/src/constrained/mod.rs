@@ -27,7 +27,7 @@ mod loss;
 mod machine;
 mod plan;
 mod series;
-mod setup;
+pub(crate) mod setup;
 
 use std::path::PathBuf;
 

@@ -20,11 +20,11 @@ const PLACES: &str = ":/usr/sbin:/usr/local/sbin";
 /// Ports that are tried until one is free.
 const PORTS_TRIED: usize = 100;
 /// Path of the resource that accepts messages.
-pub(super) const PATH: &str = "sink";
+pub(crate) const PATH: &str = "sink";
 
 /// The place of a server: this host, or the far end of an emulated link.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'a> {
+pub(crate) enum Place<'a> {
     Host,
     Far(&'a Tunnel),
 }
@@ -38,7 +38,7 @@ impl Place<'_> {
     }
 
     /// Returns the address at which clients reach the place.
-    pub(super) const fn address(self) -> Ipv4Addr {
+    pub(crate) const fn address(self) -> Ipv4Addr {
         match self {
             Self::Host => Ipv4Addr::LOCALHOST,
             Self::Far(_) => End::B.address(),
@@ -46,7 +46,7 @@ impl Place<'_> {
     }
 
     /// Returns a port that is free for UDP and TCP. Another program may take it before it is used.
-    pub(super) fn port(self) -> Result<u16, String> {
+    pub(crate) fn port(self) -> Result<u16, String> {
         let find = || -> std::io::Result<u16> {
             let port = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port();
             UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).map(|_| port)
@@ -70,12 +70,12 @@ impl Place<'_> {
 }
 
 /// A server, which ends when this is dropped.
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     /// Name and version, if it tells them.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// Process identifier, to read its CPU time.
-    pub(super) process: u32,
+    pub(crate) process: u32,
     _running: Running,
 }
 
@@ -95,19 +95,23 @@ impl Drop for Killed {
 }
 
 /// Returns the path of a program.
-pub(super) fn find_program(name: &str) -> Result<PathBuf, String> {
+pub(crate) fn find_program(name: &str) -> Result<PathBuf, String> {
     let places = std::env::var("PATH").unwrap_or_default() + PLACES;
     let found = places.split(':').map(|place| Path::new(place).join(name)).find(|path| path.is_file());
     found.ok_or_else(|| format!("`{name}` is not installed; `make rivals` installs it"))
 }
 
 /// Starts a node of Viaduct in a process of its own.
-pub(super) fn node(options: &Options, place: Place<'_>, address: SocketAddr, config: &str) -> Result<Server, String> {
+pub(crate) fn node(options: &Options, place: Place<'_>, address: SocketAddr, config: &str) -> Result<Server, String> {
     let program = match &options.program {
         Some(program) => program.clone(),
         None => std::env::current_exe().map_err(|cause| format!("the path of this program is unknown: {cause}"))?,
     };
-    let mut command = place.command(&program);
+    node_of(place.command(&program), address, config)
+}
+
+/// Starts a node with a command that runs this program.
+pub(crate) fn node_of(mut command: Command, address: SocketAddr, config: &str) -> Result<Server, String> {
     let mut process = Process::spawn(command.args(NODE_COMMAND))?;
     process.send(&json!({ "config": config, "watch": null }))?;
     let line = process.next_line(START_TIME_MAX)?;
@@ -119,7 +123,7 @@ pub(super) fn node(options: &Options, place: Place<'_>, address: SocketAddr, con
 }
 
 /// Starts a node with a CoAP server whose resource publishes on the bus.
-pub(super) fn coap_node(options: &Options, place: Place<'_>) -> Result<Server, String> {
+pub(crate) fn coap_node(options: &Options, place: Place<'_>) -> Result<Server, String> {
     let address = SocketAddr::from((place.address(), place.port()?));
     let config = format!(
         "node: bench\ncomponents:\n  server:\n    kind: coap_server\n    settings:\n      listen: {address}\n      \
@@ -130,7 +134,7 @@ pub(super) fn coap_node(options: &Options, place: Place<'_>) -> Result<Server, S
 }
 
 /// Starts a node with the HTTP endpoint of every node. It needs a component, which does nothing here.
-pub(super) fn http_node(options: &Options) -> Result<Server, String> {
+pub(crate) fn http_node(options: &Options) -> Result<Server, String> {
     let [http, coap] =
         [Place::Host.port()?, Place::Host.port()?].map(|port| SocketAddr::from((Place::Host.address(), port)));
     let config = format!(
@@ -142,14 +146,14 @@ pub(super) fn http_node(options: &Options) -> Result<Server, String> {
 
 /// The broker behind a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Behind {
+pub(crate) enum Behind {
     Embedded,
     /// Mosquitto on this port.
     Mosquitto(u16),
 }
 
 /// Starts a node with a gateway.
-pub(super) fn gateway_node(
+pub(crate) fn gateway_node(
     options: &Options,
     place: Place<'_>,
     behind: Behind,
@@ -176,7 +180,7 @@ pub(super) fn gateway_node(
 }
 
 /// Starts a node with a forwarder to a gateway.
-pub(super) fn forwarder_node(options: &Options, gateway: SocketAddr) -> Result<Server, String> {
+pub(crate) fn forwarder_node(options: &Options, gateway: SocketAddr) -> Result<Server, String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, Place::Host.port()?));
     let config = format!(
         "node: forwarder\ncomponents:\n  forwarder: {{ kind: mqttsn_forwarder, settings: {{ listen: {address}, gateway: {gateway} }} }}\n"
@@ -185,13 +189,23 @@ pub(super) fn forwarder_node(options: &Options, gateway: SocketAddr) -> Result<S
 }
 
 /// Starts Mosquitto.
-pub(super) fn mosquitto(place: Place<'_>) -> Result<Server, String> {
+pub(crate) fn mosquitto(place: Place<'_>) -> Result<Server, String> {
+    mosquitto_of(place.command(&find_program("mosquitto")?), place)
+}
+
+/// Starts Mosquitto in a process that may open so many files.
+pub(crate) fn mosquitto_with_files(files_max: u32) -> Result<Server, String> {
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -n {files_max}; exec \"$0\" \"$@\"")]).arg(find_program("mosquitto")?);
+    mosquitto_of(command, Place::Host)
+}
+
+fn mosquitto_of(mut command: Command, place: Place<'_>) -> Result<Server, String> {
     let port = place.port()?;
     // With a port alone, it listens on the loopback address.
     let file = std::env::temp_dir().join(format!("viaduct-bench-{}-{port}.conf", std::process::id()));
     let text = format!("listener {port} 0.0.0.0\nallow_anonymous true\n");
     std::fs::write(&file, text).map_err(|cause| format!("{}: {cause}", file.display()))?;
-    let mut command = place.command(&find_program("mosquitto")?);
     let started = spawn(command.arg("-c").arg(&file), SocketAddr::from((place.address(), port)));
     let server = started.and_then(|server| wait_for(place, port).map(|()| server));
     // Nobody needs the file any more. It is in a folder for temporary files.
@@ -212,7 +226,7 @@ fn wait_for(place: Place<'_>, port: u16) -> Result<(), String> {
 }
 
 /// Starts the server of libcoap, whose resource accepts PUT.
-pub(super) fn libcoap(place: Place<'_>) -> Result<Server, String> {
+pub(crate) fn libcoap(place: Place<'_>) -> Result<Server, String> {
     let (host, port) = (place.address(), place.port()?);
     let mut command = place.command(&find_program("coap-server-notls")?);
     command.args(["-A", &host.to_string(), "-p", &port.to_string(), "-v", "0"]);
@@ -230,7 +244,7 @@ fn spawn(command: &mut Command, address: SocketAddr) -> Result<Server, String> {
 }
 
 /// Starts a server of a rival, which prints a line with its version when it listens.
-pub(super) fn rival(mut command: Command, address: SocketAddr) -> Result<Server, String> {
+pub(crate) fn rival(mut command: Command, address: SocketAddr) -> Result<Server, String> {
     command.args([address.ip().to_string(), address.port().to_string(), PATH.to_owned()]);
     let mut process = Process::spawn(&mut command)?;
     let line = process.next_line(START_TIME_MAX)?;
@@ -241,7 +255,7 @@ pub(super) fn rival(mut command: Command, address: SocketAddr) -> Result<Server,
 }
 
 /// Returns the CPU time of a process in seconds.
-pub(super) fn cpu_seconds(process: u32) -> Option<f64> {
+pub(crate) fn cpu_seconds(process: u32) -> Option<f64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may contain spaces.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();

@@ -20,6 +20,8 @@ mod throughput;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::error::BenchError;
 use crate::keep_awake::KeepAwake;
 use crate::machine::MachineMonitor;
@@ -206,6 +208,13 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     rows.sort_by_key(Row::is_floor);
     rows.extend(paper::c_its());
     Ok(Report::new("its", watch, rows, notes).with_bounds())
+}
+
+/// Returns the first frame of the vectors, a CAM.
+pub(crate) fn first_frame() -> Result<Bytes, BenchError> {
+    let vectors = corpus::vectors()?;
+    let first = vectors.packets.first().map(|packet| packet.frame.clone());
+    first.ok_or_else(|| BenchError::broken("vectors", "they have no frame"))
 }
 
 /// Returns the octets of the first frame, a CAM as vehicles send it, and of its message as JSON.

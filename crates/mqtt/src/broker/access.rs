@@ -32,7 +32,8 @@ pub struct AccessRules {
     pub users: HashMap<String, String>,
     /// Accepts clients without a user name.
     pub anonymous: bool,
-    /// Largest number of sessions, with those of disconnected clients.
+    /// Largest number of sessions, with those of disconnected clients, at which a client may have another one that outlives its
+    /// connection.
     pub sessions_max: usize,
 }
 
@@ -85,7 +86,11 @@ impl Access {
 
     async fn check(&self, connect: &ConnectPacket, address: SocketAddr) -> Result<Option<String>, RefusedClient> {
         let user = self.user(connect, address.ip()).await?;
-        if self.has_room(&connect.client_id).await { Ok(user) } else { Err(RefusedClient::Sessions) }
+        if ends_with_connection(connect) || self.has_room(&connect.client_id).await {
+            Ok(user)
+        } else {
+            Err(RefusedClient::Sessions)
+        }
     }
 
     /// Returns the user of a client, or `None` if the client is anonymous.
@@ -149,6 +154,14 @@ impl Access {
         }
         let found = failures.entry(address).or_insert(Failures { count: 0, last: Instant::now() });
         *found = Failures { count: found.count + 1, last: Instant::now() };
+    }
+}
+
+/// Returns `true` if a client leaves no session behind. The number of such clients is limited as that of connections.
+fn ends_with_connection(connect: &ConnectPacket) -> bool {
+    match connect.protocol_version {
+        5 => connect.properties.get_session_expiry_interval().unwrap_or(0) == 0,
+        _ => connect.clean_start,
     }
 }
 

@@ -14,17 +14,21 @@ use super::descriptors;
 /// Time between two log lines about refused connections.
 const LOG_PERIOD: Duration = Duration::from_secs(1);
 
+/// What a loopback address may have in multiples of other addresses.
+const LOOPBACK_SHARES: usize = 3;
+
 /// Limits of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GateLimits {
     /// Largest number of connections at the same time.
     pub connections_max: usize,
-    /// Largest number of them from one IPv4 address, or one IPv6 prefix of 64 bits. Loopback addresses have no such limit.
+    /// Largest number of them from one IPv4 address, or one IPv6 prefix of 64 bits. A loopback address may have three times as many,
+    /// because all programs of the machine and a proxy have the same.
     pub per_address_max: usize,
 }
 
 impl GateLimits {
-    /// Returns the limits of a listener of which one address may use a quarter.
+    /// Returns the limits of a listener of which one address may use a quarter, and a loopback address three quarters.
     #[must_use]
     pub const fn new(connections_max: usize) -> Self {
         Self { connections_max, per_address_max: connections_max.div_ceil(4) }
@@ -38,7 +42,7 @@ pub struct Gate(Arc<Shared>);
 /// The place of a connection. Dropping it admits another one.
 pub struct Place {
     shared: Arc<Shared>,
-    source: Option<IpAddr>,
+    source: IpAddr,
 }
 
 struct Shared {
@@ -84,9 +88,11 @@ impl Gate {
     #[must_use]
     pub fn new(bus: &Bus, component: &str, limits: GateLimits) -> Self {
         let connections_max = limits.connections_max.min(descriptors::available() / 2);
+        // A quarter of the connections for one address must stay one.
+        let per_address_max = limits.per_address_max.min(connections_max.div_ceil(4));
         Self(Arc::new(Shared {
             component: component.to_owned(),
-            limits: GateLimits { connections_max, ..limits },
+            limits: GateLimits { connections_max, per_address_max },
             refused: Refusal::ALL.map(|refusal| bus.counter(component, "connections_refused", Some(refusal.name()))),
             state: Mutex::default(),
         }))
@@ -97,18 +103,17 @@ impl Gate {
     pub fn admit(&self, connection: &impl AsFd, peer: SocketAddr) -> Option<Place> {
         let source = source(peer.ip());
         let mut state = self.0.state();
-        let of_source = source.and_then(|source| state.by_source.get(&source)).copied().unwrap_or(0);
+        let of_source = state.by_source.get(&source).copied().unwrap_or(0);
+        let share = if source.is_loopback() { LOOPBACK_SHARES } else { 1 };
         let refusal = if descriptors::is_reserved(connection) {
             Refusal::Descriptors
         } else if state.open >= self.0.limits.connections_max {
             Refusal::Connections
-        } else if of_source >= self.0.limits.per_address_max {
+        } else if of_source >= self.0.limits.per_address_max.saturating_mul(share) {
             Refusal::Address
         } else {
             state.open += 1;
-            if let Some(source) = source {
-                *state.by_source.entry(source).or_default() += 1;
-            }
+            *state.by_source.entry(source).or_default() += 1;
             return Some(Place { shared: Arc::clone(&self.0), source });
         };
         self.0.refuse(&mut state, refusal, peer);
@@ -143,26 +148,23 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         state.open -= 1;
-        if let Some(source) = self.source
-            && let Some(count) = state.by_source.get_mut(&source)
-        {
+        if let Some(count) = state.by_source.get_mut(&self.source) {
             *count -= 1;
             if *count == 0 {
-                state.by_source.remove(&source);
+                state.by_source.remove(&self.source);
             }
         }
     }
 }
 
-/// Returns what counts as one address, or `None` for a loopback address.
-fn source(address: IpAddr) -> Option<IpAddr> {
+/// Returns what counts as one address.
+fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        address if address.is_loopback() => None,
-        IpAddr::V6(address) => {
+        IpAddr::V6(address) if !address.is_loopback() => {
             let [a, b, c, d, ..] = address.segments();
-            Some(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
         }
-        address => Some(address),
+        address => address,
     }
 }
 
@@ -189,13 +191,13 @@ mod tests {
 
     #[test]
     fn connections_are_limited_in_total_and_per_address() {
-        let (gate, bus, socket) = gate(4, 2);
+        let (gate, bus, socket) = gate(8, 2);
         let admit = |address: &str| gate.admit(&socket, address.parse().unwrap());
         let first = admit("192.0.2.1:1");
         let second = admit("192.0.2.1:2");
         assert!(first.is_some() && second.is_some() && admit("192.0.2.1:3").is_none());
-        let others = [admit("192.0.2.2:1"), admit("127.0.0.1:1")];
-        assert!(others.iter().all(Option::is_some) && admit("127.0.0.1:2").is_none());
+        let others: Vec<_> = (1..=6).map(|port| admit(&format!("127.0.0.1:{port}"))).collect();
+        assert!(others.iter().all(Option::is_some) && admit("192.0.2.2:1").is_none());
         assert_eq!(refused(&bus), [1, 1, 0]);
         drop(first);
         assert!(admit("192.0.2.1:3").is_some());
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn one_ipv6_network_and_mapped_addresses_count_as_one_address() {
-        let (gate, _bus, socket) = gate(10, 1);
+        let (gate, _bus, socket) = gate(4, 1);
         let admit = |address: &str| gate.admit(&socket, address.parse().unwrap());
         let _first = admit("[2001:db8::1]:1").unwrap();
         assert!(admit("[2001:db8::2]:1").is_none() && admit("[2001:db8:0:1::1]:1").is_some());
