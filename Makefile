@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full bench-constrained rivals dashboard build build-ros2 setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full bench-constrained size-constrained rivals dashboard build build-ros2 setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -62,7 +62,11 @@ bench-bridge-full: build rivals  ## Measure ROS over MQTT with the paper's 600 m
 	$(AS_ROOT) $(VIADUCT) bench bridge --full --json bench-bridge-full.json --html bench-bridge-full.html
 
 bench-constrained: build rivals  ## Measure MQTT-SN and CoAP, with rivals and the paper's figures; lossy links need root (writes bench-constrained.json and .html)
+	-@scripts/size-constrained
 	$(AS_ROOT) $(VIADUCT) bench constrained --json bench-constrained.json --html bench-constrained.html
+
+size-constrained:  ## Measure code and memory of the codecs of MQTT-SN and CoAP on microcontrollers
+	@scripts/size-constrained
 
 rivals:  ## Build the programs that the benches compare Viaduct with, as far as possible
 	-@scripts/setup rivals
