@@ -67,13 +67,12 @@ impl crate::Robot for Robot<'_> {
     }
 
     fn handle(&mut self, datagram: &[u8]) -> bool {
-        let accepted = ReturnCode::Accepted;
         match (self.step, Packet::decode(datagram)) {
-            (Step::Connect, Ok(Packet::ConnAck { code })) if code == accepted => self.advance(Step::Register),
-            (Step::Register, Ok(Packet::RegAck { topic, message, code })) if message == self.message => {
-                if code == accepted {
-                    self.advance(Step::Publish { topic, sent: false });
-                }
+            (Step::Connect, Ok(Packet::ConnAck { code: ReturnCode::Accepted })) => self.advance(Step::Register),
+            (Step::Register, Ok(Packet::RegAck { topic, message, code: ReturnCode::Accepted }))
+                if message == self.message =>
+            {
+                self.advance(Step::Publish { topic, sent: false });
             }
             (Step::Publish { topic, .. }, Ok(Packet::PubAck { message, code, .. })) if message == self.message => {
                 let next = if code == ReturnCode::InvalidTopicId {
@@ -82,7 +81,7 @@ impl crate::Robot for Robot<'_> {
                     Step::Publish { topic, sent: false }
                 };
                 self.advance(next);
-                return code == accepted;
+                return code == ReturnCode::Accepted;
             }
             // The gateway has lost the session.
             (_, Ok(Packet::Disconnect { .. })) => self.step = Step::Connect,

@@ -1,6 +1,6 @@
 //! The robots with Viaduct's gateway and server, in virtual time.
 
-#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
 use std::net::SocketAddr;
 
