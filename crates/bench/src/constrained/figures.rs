@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::plan::{Cell, Part, Results};
+use super::size::CodecSizes;
 use crate::report::{Row, Section, figure};
 use crate::statistics::Summary;
 
@@ -31,11 +32,13 @@ pub(super) fn rows(results: &Results) -> Vec<Row> {
         let params = json!({ "what": what, "source": "cited by Lightweight protocols" });
         Row { mean: Some(*octets), ..Row::empty("paper.octets", &params, "octets") }
     });
-    measured.chain(paper).chain(octets).collect()
+    let sizes = results.sizes.iter().flat_map(CodecSizes::rows);
+    measured.chain(paper).chain(octets).chain(sizes).collect()
 }
 
 pub(super) fn sections(results: &Results) -> Vec<Section> {
-    vec![consecutive(results), bounds(results), payloads(results), clients(results), loss(results), octets(results)]
+    let measured = [consecutive, bounds, payloads, clients, loss, octets].map(|section| section(results));
+    measured.into_iter().chain(results.sizes.as_ref().map(CodecSizes::section)).collect()
 }
 
 fn cells(results: &Results, part: Part) -> impl Iterator<Item = &Cell> {

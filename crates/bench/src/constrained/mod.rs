@@ -8,6 +8,7 @@
 //! | clients | 1 to 1,000 clients with ten messages per second each |
 //! | loss | the delay over an emulated link between two network namespaces: 30 ms round trip, 0 to 25 % loss in each direction |
 //! | octets | octets on the wire for one reliable message |
+//! | code and memory | size of the codecs on microcontrollers, which `make size-constrained` measures |
 //!
 //! The client is the same for all servers: our machine on a socket that waits in the kernel. The rivals' servers are those of libcoap, aiocoap
 //! and Californium; libcoap's client is measured, too. Baselines are MQTT and HTTP over TCP.
@@ -15,7 +16,7 @@
 //! ```text
 //! client.rs, crowd.rs, baseline.rs   clients;  machine.rs: servers without the bus;  setup.rs: nodes, brokers and rivals
 //! series.rs                          one series;  floor.rs: UDP without a protocol;  plan.rs: the cells
-//! loss.rs                            cells over an emulated link;  figures.rs: rows and tables of the report
+//! loss.rs                            cells over an emulated link;  figures.rs: rows and tables of the report;  size.rs: size of the codecs
 //! ```
 
 mod baseline;
@@ -28,6 +29,7 @@ mod machine;
 mod plan;
 mod series;
 pub(crate) mod setup;
+mod size;
 
 use std::path::PathBuf;
 
@@ -94,6 +96,10 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     }
     plan::crowds(options, &mut results)?;
     loss::measure(options, &mut results)?;
+    match size::CodecSizes::read(&options.rivals()) {
+        Ok(sizes) => results.sizes = Some(sizes),
+        Err(why) => results.missing("code and memory of the codecs", &why),
+    }
     let mut report = Report::new("constrained", watch, figures::rows(&results), results.notes.clone());
     report.sections = figures::sections(&results);
     report.sections_only = true;

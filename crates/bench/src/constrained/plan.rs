@@ -12,6 +12,7 @@ use super::baseline::{HttpSender, MqttSender};
 use super::client::{CoapForm, CoapSender, Sender, SnSender};
 use super::series::{Series, consecutive as series};
 use super::setup::{self, Behind, PATH, Place, Server};
+use super::size::CodecSizes;
 use super::{Options, PAYLOAD_OCTETS, crowd, floor, machine};
 use crate::error::BenchError;
 use crate::progress::print_progress;
@@ -54,6 +55,8 @@ pub(super) struct Cell {
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) cells: Vec<Cell>,
+    /// Code and memory of the codecs, if they were measured.
+    pub(super) sizes: Option<CodecSizes>,
     pub(super) notes: Vec<String>,
 }
 
