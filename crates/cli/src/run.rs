@@ -9,9 +9,12 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use viaduct_node::{Checks, Failure, Graph, Node, STOP_TIME_MAX};
 
-use crate::files;
+use crate::{files, output};
 
 /// Files of nodes that run in one process, each with its own bus.
+/// Exit code if accepted messages are lost with the stop.
+const LOST: u8 = 3;
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Config files (YAML), one per node; `-` reads stdin.
@@ -30,8 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 failure = first_failure(&mut nodes) => Some(failure),
             }
         });
-        stop(nodes);
-        failure.map_or(Ok(ExitCode::SUCCESS), |failure| Err(failure.into()))
+        let lost = stop(nodes);
+        match failure {
+            Some(failure) => Err(failure.into()),
+            None if lost > 0 => Ok(report_lost(lost)),
+            None => Ok(ExitCode::SUCCESS),
+        }
     })
 }
 
@@ -63,12 +70,17 @@ pub(crate) fn start(graphs: Vec<Graph>, runtime: &Runtime) -> anyhow::Result<Vec
     Ok(nodes)
 }
 
-/// Stops nodes in their order, all within the time limit of one node.
-pub(crate) fn stop(nodes: Vec<Node>) {
+/// Stops nodes in their order, all within the time limit of one node. Returns the number of accepted messages that are lost.
+pub(crate) fn stop(nodes: Vec<Node>) -> u64 {
     let deadline = Instant::now() + STOP_TIME_MAX;
-    for node in nodes {
-        node.stop_by(deadline);
-    }
+    nodes.into_iter().map(|node| node.stop_by(deadline).lost).sum()
+}
+
+fn report_lost(messages: u64) -> ExitCode {
+    output::print_note(format_args!(
+        "viaduct: {messages} accepted messages are lost with the stop; `outbox: {{ folder: FOLDER }}` would keep them"
+    ));
+    ExitCode::from(LOST)
 }
 
 /// Listener for SIGINT and SIGTERM. It exists before any node starts, so that a signal during the start stops cleanly.

@@ -34,4 +34,4 @@ pub use metrics::set_build;
 pub use qos::{DurabilitySetting, HistorySetting, LivelinessSetting, QosPreset, QosSettings, ReliabilitySetting};
 pub use running::{Failure, FailureCause};
 pub use stop::Stop;
-pub use supervisor::{Node, NodeError, STOP_TIME_MAX};
+pub use supervisor::{Node, NodeError, STOP_TIME_MAX, Stopped};

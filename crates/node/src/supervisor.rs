@@ -75,6 +75,15 @@ pub struct Node {
     ticker: tokio::task::JoinHandle<()>,
 }
 
+/// How a node has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// `true` if every queue was drained.
+    pub is_clean: bool,
+    /// Number of messages that the node had accepted, and could neither send nor keep.
+    pub lost: u64,
+}
+
 impl Node {
     /// Starts the components of a graph, those that are fed before those that feed them.
     ///
@@ -162,11 +171,11 @@ impl Node {
     /// begins. The whole is bounded by [`STOP_TIME_MAX`], without [`crate::Component::stop`] itself. Returns `true` if
     /// every queue was drained. Do not call it from async code.
     pub fn stop(self) -> bool {
-        self.stop_by(Instant::now() + STOP_TIME_MAX)
+        self.stop_by(Instant::now() + STOP_TIME_MAX).is_clean
     }
 
-    /// Stops the node by a deadline that several nodes share. Returns `true` if every queue was drained.
-    pub fn stop_by(mut self, deadline: Instant) -> bool {
+    /// Stops the node by a deadline that several nodes share.
+    pub fn stop_by(mut self, deadline: Instant) -> Stopped {
         let mut clean = true;
         let components = std::mem::take(&mut self.components);
         for (left, (name, component)) in (1..=components.len() as u32).rev().zip(components) {
@@ -181,8 +190,24 @@ impl Node {
         self.bus.close();
         self.http = None;
         self.ticker.abort();
+        let lost = self.lost_at_stop();
         tracing::info!(node = self.name, clean, "node stopped");
-        clean
+        Stopped { is_clean: clean, lost }
+    }
+
+    /// Returns the accepted messages that components could neither send nor keep: their counters `dropped` with the reason `stopped`.
+    fn lost_at_stop(&self) -> u64 {
+        let counters = self.bus.snapshot().counters;
+        let lost =
+            counters.iter().filter(|counter| counter.name == "dropped" && counter.reason.as_deref() == Some("stopped"));
+        lost.inspect(|counter| {
+            let (node, component, messages) = (&self.name, &counter.component, counter.value);
+            if messages > 0 {
+                tracing::error!(node, component, messages, "accepted messages are lost with the stop");
+            }
+        })
+        .map(|counter| counter.value)
+        .sum()
     }
 
     fn log_unclean(&self, component: &str, stopped: &StopReport) {
