@@ -435,7 +435,7 @@ fn a_station_stops_although_applications_keep_publishing() {
         scope.spawn(move || go_on(&|| drop(events.publish(end("jam")))));
         wait_for(&warner, "inputs_refused", None, 1);
         wait_for(&warner, "requests_refused", None, 1);
-        let stopped = warner.stop_by(Instant::now() + PATIENCE);
+        let stopped = warner.stop_by(Instant::now() + PATIENCE).is_clean;
         drop(ends);
         assert!(stopped);
     });

@@ -161,7 +161,7 @@ impl TestNode {
 
     /// Stops the node with a longer time limit, for tests of the drained messages on a busy machine.
     pub(crate) fn stop_without_hurry(self) -> bool {
-        self.node.stop_by(Instant::now() + PATIENCE)
+        self.node.stop_by(Instant::now() + PATIENCE).is_clean
     }
 }
 
