@@ -5,7 +5,7 @@
 mod support;
 
 use support::{CLIENT, SERVER, at, blob, ms, pair, pair_of, parse, sent};
-use viaduct_coap::codec::{Block, BlockSize, Code, ContentFormat, MessageType, OptionNumber, Token, Writer};
+use viaduct_coap::codec::{Block, BlockSize, Code, ContentFormat, Message, MessageType, OptionNumber, Token, Writer};
 use viaduct_coap::settings::{ADAPTIVE, AddressCheck, Limits, Settings};
 use viaduct_coap::{Endpoint, Event, Request, Response};
 
@@ -64,6 +64,40 @@ fn a_peer_without_q_block_receives_blocks() {
         assert!(pair.b().values["map"] == blob(20_000));
         assert!(pair.a().responses().last().unwrap().1.payload == blob(20_000));
     }
+}
+
+#[test]
+fn a_peer_that_ignores_or_rejects_the_option_receives_blocks() {
+    // Californium ignores the critical option. libcoap repeats it in its rejection.
+    for (code, options) in [(Code::CONTENT, &[][..]), (Code::BAD_OPTION, &[(OptionNumber::Q_BLOCK2, &b"\x06"[..])])] {
+        let mut client = Endpoint::new(settings(true), 1);
+        let put = Request::put("map", ContentFormat::OCTET_STREAM, blob(20_000));
+        client.request(at(0), SERVER, put).unwrap();
+        let probe = sent(&mut client).remove(0);
+        let probe = parse(&probe);
+        assert!(probe.options().get(OptionNumber::Q_BLOCK2).is_some());
+        client.handle_datagram(at(10), SERVER, &answer(&probe, code, options));
+        let first = sent(&mut client);
+        assert_eq!(first.len(), 1);
+        let first = parse(&first[0]);
+        assert_eq!((first.kind, first.code), (MessageType::Confirmable, Code::PUT));
+        assert!(first.options().get(OptionNumber::Q_BLOCK1).is_none());
+        let block = first.options().get(OptionNumber::BLOCK1).and_then(Block::decode).unwrap();
+        assert!(block.number == 0 && block.more);
+    }
+}
+
+/// Returns the acknowledgement of a request with a response.
+fn answer(request: &Message<'_>, code: Code, options: &[(OptionNumber, &[u8])]) -> bytes::Bytes {
+    let mut buffer = [0; 64];
+    let kind = MessageType::Acknowledgement;
+    let mut writer = Writer::datagram(&mut buffer, kind, code, request.id, &request.token).unwrap();
+    for (number, value) in options {
+        writer.option(*number, value).unwrap();
+    }
+    writer.payload(b"</map>").unwrap();
+    let length = writer.finish();
+    buffer[..length].to_vec().into()
 }
 
 #[test]

@@ -66,10 +66,16 @@ impl Attempts {
     }
 }
 
-/// Returns the request that shows if a peer supports Q-Block: the option is critical, so that others answer 4.02.
+/// Returns the request that shows if a peer supports Q-Block.
 pub(super) fn probe(core: &Core) -> Request {
     let block = Block { number: 0, more: false, size: core.sizes.block };
     Request::get(".well-known/core").with_uint(OptionNumber::Q_BLOCK2, block.value())
+}
+
+/// Returns `true` if the answer to the probe shows that the peer supports Q-Block. The option is critical, so that peers without
+/// Q-Block should answer 4.02. Some of them ignore the option instead, and libcoap repeats it in its 4.02.
+fn shows_support(answer: &Response) -> bool {
+    answer.code != Code::BAD_OPTION && answer.options.contains(OptionNumber::Q_BLOCK2)
 }
 
 impl Client {
@@ -98,13 +104,13 @@ impl Client {
     }
 
     /// Processes the end of a request: that of the probe releases the requests that wait for it.
-    pub(super) fn take_probe(&mut self, core: &mut Core, now: Mono, number: u32, answer: Option<Code>) {
+    pub(super) fn take_probe(&mut self, core: &mut Core, now: Mono, number: u32, answer: Option<&Response>) {
         let Support::Probing { probe, held } = &mut self.support else { return };
         if *probe != number {
             return;
         }
         let held = std::mem::take(held);
-        let supported = answer.is_some_and(|code| code != Code::BAD_OPTION);
+        let supported = answer.is_some_and(shows_support);
         self.support = if supported { Support::Yes } else { Support::No };
         for number in held {
             self.begin_burst(core, number);

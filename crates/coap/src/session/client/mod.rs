@@ -186,7 +186,7 @@ impl Client {
             }
             Step::Finish(response) => {
                 let reported = self.remove(number).is_some_and(|pending| !pending.cancelled);
-                self.take_probe(core, now, number, Some(response.code));
+                self.take_probe(core, now, number, Some(&response));
                 if reported {
                     core.events.push_back(Event::Response { id, response });
                 }

@@ -182,13 +182,19 @@ impl Server {
         {
             self.timers.set(at, ());
         }
-        if let Some(first) = exchange.q_block2.filter(|_| response.payload.len() > core.sizes.whole) {
-            self.bodies.keep(core, at, exchange.key, &mut response);
-            if self.timers.next().is_none() {
-                self.timers.set(at, ());
-            }
-            if self.send_range(core, now, &mut exchange, first) {
-                return;
+        if let Some(first) = exchange.q_block2 {
+            if response.payload.len() > core.sizes.whole {
+                self.bodies.keep(core, at, exchange.key, &mut response);
+                if self.timers.next().is_none() {
+                    self.timers.set(at, ());
+                }
+                if self.send_range(core, now, &mut exchange, first) {
+                    return;
+                }
+            } else if first.number == 0 && !first.more {
+                // The option shows the client that the server supports it.
+                let whole = Block { size: first.size.min(core.sizes.block), ..first };
+                response.options.add_uint(OptionNumber::Q_BLOCK2, whole.value());
             }
         }
         exchange.reply(core, response);
