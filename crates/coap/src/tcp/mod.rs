@@ -11,7 +11,7 @@ use viaduct_units::Mono;
 use crate::codec::{BlockSize, Code, Frame, FrameError, Token, Writer};
 use crate::message::Inbound;
 use crate::session::Session;
-use crate::shared::{Core, Origin, Outgoing, Sizes};
+use crate::shared::{Core, Origin, Outgoing, Purpose, Sizes};
 use crate::{
     Counters, DropReason, EndReason, Event, ExchangeId, Failure, ObservationId, Options, Request, RequestError,
     RequestId, Resource, Response, Settings, Totals,
@@ -306,6 +306,9 @@ impl Connection {
                 self.session.acknowledged(&mut self.core, now, outgoing.purpose);
             } else {
                 self.core.drop_one(DropReason::Unsendable);
+                if matches!(outgoing.purpose, Purpose::Response) {
+                    self.write_too_large(outgoing.token);
+                }
                 self.session.failed(&mut self.core, now, outgoing.purpose, Failure::TooLarge);
             }
         }
@@ -317,6 +320,12 @@ impl Connection {
             return false;
         }
         self.write(outgoing.code, outgoing.token, |writer| outgoing.write_body(writer), octets)
+    }
+
+    /// Answers a request whose response the client does not accept, so that the client does not wait for it.
+    fn write_too_large(&mut self, token: Token) {
+        let text = b"the response is too large";
+        self.write(Code::INTERNAL_SERVER_ERROR, token, |writer| writer.payload(text), 1 + text.len());
     }
 
     fn write(
