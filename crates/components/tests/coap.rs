@@ -1,7 +1,9 @@
-//! `coap_server` against the clients of Debian's libcoap and of aiocoap.
+//! `coap_server` against the clients of Debian's libcoap and of aiocoap, and `coap_client` against the server of libcoap.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
+#[path = "coap/nodes.rs"]
+mod nodes;
 #[path = "coap/peers.rs"]
 mod peers;
 #[path = "mqtt/support.rs"]
@@ -10,40 +12,20 @@ mod support;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use peers::{Aiocoap, Coap, free_udp_port};
-use support::{PATIENCE, TestNode, count, eventually, has};
+use nodes::{client, free_udp_port, log_server, psk_setting, server};
+use peers::{Aiocoap, Coap, CoapServer};
+use support::{PATIENCE, count, eventually, has};
 use viaduct_bus::{MessageFormat, Qos, Recv, TypeInfo};
 use viaduct_messages::foxglove::Log;
 
 const LIBCOAP: &str = "coap-client-notls";
-
-/// Returns a node with a server, and its address.
-fn server(resources: &str, more: &str) -> (TestNode, String) {
-    let port = free_udp_port();
-    let node = TestNode::start(&format!(
-        "node: robot\ncomponents:\n  feed: {{ kind: feed }}\n  server:\n    kind: coap_server\n    settings:\n      \
-         listen: 127.0.0.1:{port}\n      tcp: 127.0.0.1:{port}\n{more}      resources:\n{resources}"
-    ));
-    (node, format!("127.0.0.1:{port}"))
-}
-
-fn log_server() -> (TestNode, String) {
-    server(
-        "      - { path: log, from: log/n }\n      \
-         - { path: raw, from: log/n, encoding: protobuf }\n      \
-         - { path: any, from: any/*, encoding: native }\n      \
-         - { path: command, to: commands, type: { protobuf: foxglove.Log } }\n      \
-         - { path: blob, to: blobs, type: { opaque: blob }, encoding: native }\n",
-        "",
-    )
-}
 
 #[test]
 fn libcoap_reads_the_latest_sample_of_a_topic() {
     if !has(LIBCOAP) {
         return;
     }
-    let (node, address) = log_server();
+    let (node, address) = log_server("");
     let client = Coap::notls();
     assert!(client.get(&format!("coap://{address}/log")).starts_with("4.04"));
     node.log("log/n", "first");
@@ -68,7 +50,7 @@ fn libcoap_and_aiocoap_write_topics() {
     if !has(LIBCOAP) {
         return;
     }
-    let (node, address) = log_server();
+    let (node, address) = log_server("");
     let logs = node.bus().subscribe::<Log>("commands", Qos::keep_last(16), "test").unwrap();
     let blobs = node.bus().subscribe_untyped("blobs", Qos::keep_last(16), "test").unwrap();
     let client = Coap::notls();
@@ -98,7 +80,7 @@ fn observers_get_new_samples() {
     if !has(LIBCOAP) {
         return;
     }
-    let (node, address) = log_server();
+    let (node, address) = log_server("");
     node.log("log/n", "0");
     let client = Coap::notls();
     eventually("the sample arrives", || client.get(&format!("coap://{address}/log")).contains("\"message\":\"0\""));
@@ -121,7 +103,7 @@ fn large_representations_arrive_in_blocks() {
     if !has(LIBCOAP) {
         return;
     }
-    let (node, address) = log_server();
+    let (node, address) = log_server("");
     let octets: Vec<u8> = (0..100_000).map(|number: u32| b'a' + (number % 23) as u8).collect();
     let info = TypeInfo::foreign(MessageFormat::Opaque, "cloud", bytes::Bytes::new());
     node.any("any/cloud", &info, octets.clone().into());
@@ -149,7 +131,7 @@ fn large_representations_arrive_in_blocks() {
 
 #[test]
 fn malformed_datagrams_are_counted_and_do_no_harm() {
-    let (node, address) = log_server();
+    let (node, address) = log_server("");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.connect(&address).unwrap();
@@ -194,10 +176,7 @@ fn a_client_with_a_key_reads_and_writes_over_dtls() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let keys = folder.path().join("keys");
-    std::fs::write(&keys, "robot-1:\"0123456789abcdef\"\n").unwrap();
-    std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let dtls = format!("      dtls: {{ psk_file: {} }}\n", keys.display());
+    let dtls = psk_setting(&folder.path().join("keys"), "robot-1:\"0123456789abcdef\"\n");
     let resources = "      - { path: log, from: log/n }\n      \
                      - { path: command, to: commands, type: { protobuf: foxglove.Log } }\n";
     let (node, address) = server(resources, &dtls);
@@ -220,18 +199,14 @@ fn a_client_with_a_key_reads_and_writes_over_dtls() {
 #[test]
 fn a_client_writes_and_observes_resources_of_a_server() {
     let folder = tempfile::tempdir().unwrap();
-    let key = folder.path().join("key");
-    std::fs::write(&key, "robot-1:00112233445566778899aabbccddeeff\n").unwrap();
-    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    for dtls in [String::new(), format!("      dtls: {{ psk_file: {} }}\n", key.display())] {
+    let dtls = psk_setting(&folder.path().join("key"), "robot-1:00112233445566778899aabbccddeeff\n");
+    for dtls in [String::new(), dtls] {
         let resources = "      - { path: log, to: logs, type: { protobuf: foxglove.Log } }\n      \
                          - { path: command, from: log/n }\n";
         let (edge, address) = server(resources, &dtls);
-        let robot = TestNode::start(&format!(
-            "node: robot\ncomponents:\n  feed: {{ kind: feed }}\n  client:\n    kind: coap_client\n    settings:\n      \
-             server: {address}\n{dtls}      routes: [ {{ from: log/n, to: log }} ]\n      \
-             observe: [ {{ from: command, to: command, type: {{ protobuf: foxglove.Log }} }} ]\n"
-        ));
+        let routes = "      routes: [ { from: log/n, to: log } ]\n      \
+                      observe: [ { from: command, to: command, type: { protobuf: foxglove.Log } } ]\n";
+        let robot = client(&address, &(dtls + routes));
         let logs = edge.bus().subscribe::<Log>("logs", Qos::keep_last(64), "test").unwrap();
         let commands = robot.bus().subscribe::<Log>("command", Qos::keep_last(64), "test").unwrap();
         for number in 0..20 {
@@ -250,5 +225,40 @@ fn a_client_writes_and_observes_resources_of_a_server() {
         }
         eventually("requests are answered", || count(&robot.bus(), "client", "delivered") == 20);
         assert!(robot.stop() && edge.stop());
+    }
+}
+
+#[test]
+fn a_client_writes_and_observes_resources_of_libcoap() {
+    let folder = tempfile::tempdir().unwrap();
+    let dtls = psk_setting(&folder.path().join("key"), "robot-1:\"0123456789abcdef\"\n");
+    for (key, dtls) in [(None, String::new()), (Some("0123456789abcdef"), dtls)] {
+        let Some(server) = CoapServer::start(key) else { return };
+        let routes = "      routes:\n      \
+                      - { from: log/n, to: example_data, method: put }\n      \
+                      - { from: any/blob, to: blob, method: put, encoding: native }\n      \
+                      - { from: any/hint, to: hint, method: put, encoding: native, confirm: false }\n      \
+                      - { from: any/time, to: async, encoding: native }\n      \
+                      observe: [ { from: example_data, to: state, type: { protobuf: foxglove.Log } } ]\n";
+        let robot = client(&server.address(), &(dtls + routes));
+        let states = robot.bus().subscribe::<Log>("state", Qos::keep_last(64), "test").unwrap();
+        // The resource has a state from the beginning, which is no log.
+        eventually("it observes", || count(&robot.bus(), "client", "notifications_refused") == 1);
+        for number in 0..20 {
+            robot.log("log/n", &number.to_string());
+            let Recv::Sample(sample) = states.recv_timeout(PATIENCE) else { panic!("no state") };
+            assert_eq!(sample.message, number.to_string());
+        }
+        let info = TypeInfo::foreign(MessageFormat::Opaque, "blob", bytes::Bytes::new());
+        let octets: Vec<u8> = (0..20_000).map(|number: u32| b'a' + (number % 23) as u8).collect();
+        robot.any("any/blob", &info, octets.clone().into());
+        robot.any("any/hint", &info, bytes::Bytes::from_static(b"hint"));
+        eventually("requests are answered", || count(&robot.bus(), "client", "delivered") == 22);
+        let reader = Coap::notls();
+        assert_eq!(reader.get_octets(&server.uri("blob"), &[]), octets);
+        assert_eq!(reader.get(&server.uri("hint")), "hint");
+        robot.any("any/time", &info, bytes::Bytes::from_static(b"no"));
+        eventually("a rejection is counted", || count(&robot.bus(), "client", "dropped") == 1);
+        assert!(robot.stop());
     }
 }

@@ -1,21 +1,12 @@
-//! Clients of libcoap and aiocoap.
+//! Clients of libcoap and aiocoap, and the server of libcoap.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpStream, UdpSocket};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::skipped;
-
-/// Returns a port that is free for UDP and TCP.
-pub(crate) fn free_udp_port() -> u16 {
-    loop {
-        let port = crate::support::free_port();
-        if UdpSocket::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
+use crate::nodes::free_udp_port;
+use crate::support::{eventually, has, skipped};
 
 /// The client of libcoap.
 pub(crate) struct Coap {
@@ -90,6 +81,50 @@ impl Observer {
     /// Waits for the end of the observation. Returns all payloads.
     pub(crate) fn finish(self) -> String {
         text(&self.0.wait_with_output().unwrap().stdout)
+    }
+}
+
+/// The server of libcoap, which ends with the test. Clients can create resources.
+pub(crate) struct CoapServer {
+    process: Child,
+    port: u16,
+    is_secure: bool,
+}
+
+impl CoapServer {
+    /// Starts a server, which has one more port for DTLS if there is a key. Returns `None` if it is not installed.
+    pub(crate) fn start(key: Option<&str>) -> Option<Self> {
+        let program = if key.is_some() { "coap-server-openssl" } else { "coap-server-notls" };
+        if !has(program) || !has("coap-client-notls") {
+            return None;
+        }
+        let port = free_udp_port();
+        let mut command = Command::new(program);
+        command.args(["-A", "127.0.0.1", "-p", &port.to_string(), "-d", "8"]);
+        command.args(key.iter().flat_map(|key| ["-k", key, "-h", "hint"]));
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let server = Self { process, port, is_secure: key.is_some() };
+        let client = Coap::notls().within(1);
+        eventually("libcoap listens", || client.get(&server.uri("")).contains("libcoap"));
+        Some(server)
+    }
+
+    /// Returns the address for the client of a node.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port + u16::from(self.is_secure))
+    }
+
+    /// Returns the URI of a resource without DTLS.
+    pub(crate) fn uri(&self, path: &str) -> String {
+        format!("coap://127.0.0.1:{}/{path}", self.port)
+    }
+}
+
+impl Drop for CoapServer {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = self.process.kill();
+        self.process.wait().unwrap();
     }
 }
 
