@@ -90,8 +90,8 @@ dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/pack
 	cd dashboard && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-setup:  ## Install the requirements of the tests: Debian packages, Python environments
-	@scripts/setup toolchain peers python flexstack
+setup:  ## Install the requirements of the tests: Debian packages, Python environments, Californium
+	@scripts/setup toolchain peers python flexstack californium
 
 screenshot: build  ## Take the screenshot of the README
 	scripts/screenshot $(VIADUCT) docs/dashboard.png
