@@ -36,7 +36,7 @@ fn metrics() -> String {
     let node = Node::start(Graph::resolve("edge.yaml", FILE, &kinds).unwrap(), runtime.handle()).unwrap();
     std::thread::sleep(Duration::from_secs(2));
     let mut stream = TcpStream::connect(node.http_address().unwrap()).unwrap();
-    write!(stream, "GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     node.stop();

@@ -87,7 +87,7 @@ impl Running {
     /// Returns a connection on which a GET of a path was sent.
     fn open(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
         stream
     }
 }

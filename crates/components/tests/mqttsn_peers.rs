@@ -105,7 +105,7 @@ fn messages_of_each_quality_of_service_and_kind_of_topic_reach_each_broker() {
             ("robot/battery", "predefined"),
         ];
         assert_eq!(seen, expected.map(|(topic, text)| (topic.to_owned(), text.to_owned())), "{name}");
-        eventually("the messages are counted", || count(&setup.node.bus(), "gateway", "published") == 7);
+        eventually("the messages are counted", || count(&setup.node.bus(), "gateway", "published") >= 7);
         assert!(setup.node.stop(), "{name}");
     }
 }

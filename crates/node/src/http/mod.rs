@@ -12,7 +12,6 @@ use axum::routing::get;
 use axum::{Json, Router};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use viaduct_bus::Bus;
 
 use crate::listen::{self, Gate, GateLimits, Hosts, HttpListener};
@@ -35,8 +34,7 @@ const PATHS: &str = "\
 /// A listening endpoint. Dropping it closes it and its streams.
 pub(crate) struct Endpoint {
     address: SocketAddr,
-    server: JoinHandle<()>,
-    /// Ends the streams when it is dropped.
+    /// Ends the streams, and then the server, when it is dropped.
     _running: watch::Sender<()>,
 }
 
@@ -53,21 +51,17 @@ impl Endpoint {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (sender, running) = watch::channel(());
+        let mut stopping = running.clone();
         let shared = Shared { bus, running };
         let gate = Gate::new(&shared.bus, "http", GateLimits::new(CONNECTIONS_MAX));
         let listener = HttpListener { listener, hosts: Hosts::of(address, Vec::new()), gate, idle_max: IDLE_MAX };
-        let server = tokio::spawn(listen::serve(listener, router(shared), std::future::pending()));
-        Ok(Self { address, server, _running: sender })
+        let stop = async move { _ = stopping.changed().await };
+        tokio::spawn(listen::serve(listener, router(shared), stop));
+        Ok(Self { address, _running: sender })
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        self.server.abort();
     }
 }
 
