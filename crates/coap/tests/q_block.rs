@@ -186,9 +186,11 @@ fn a_client_asks_for_the_blocks_that_are_missing() {
         };
         sent(server).iter().filter_map(number).collect::<Vec<u32>>()
     };
-    // The body is smaller than a block of the server, so it is sent whole.
-    let small = ask(&mut server, 1, &[(0, true)]);
-    assert!(small.is_empty(), "{small:?}");
+    // The body is smaller than a block of the server, so it is sent whole, without a block size that it exceeds.
+    for more in [true, false] {
+        let small = ask(&mut server, 1 + u16::from(more), &[(0, more)]);
+        assert!(small.is_empty(), "{small:?}");
+    }
     let mut server = Endpoint::new(
         Settings { address_check: AddressCheck::Off, block_size: BlockSize::SMALLEST, ..settings(true) },
         1,

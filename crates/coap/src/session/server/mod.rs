@@ -191,7 +191,7 @@ impl Server {
                 if self.send_range(core, now, &mut exchange, first) {
                     return;
                 }
-            } else if first.number == 0 && !first.more {
+            } else if first.number == 0 && !first.more && response.payload.len() <= first.size.octets() {
                 // The option shows the client that the server supports it.
                 let whole = Block { size: first.size.min(core.sizes.block), ..first };
                 response.options.add_uint(OptionNumber::Q_BLOCK2, whole.value());
