@@ -165,7 +165,7 @@ labelled! {
         Peers => "peers",
         /// Too many unanswered requests of the peer.
         Exchanges => "exchanges",
-        /// Response larger than three times the request, to an address that did not answer the check.
+        /// Message that is larger than permitted to an address that did not answer the check.
         Unverified => "unverified",
         /// Separate response that was not acknowledged.
         Unacknowledged => "unacknowledged",

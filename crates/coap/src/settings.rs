@@ -101,7 +101,9 @@ impl Default for Notifications {
 /// Check of a peer's address before large responses, so that a forged source address does not amplify an attack (RFC 7252,
 /// 11.3; RFC 9175, 2.4).
 ///
-/// An address is verified once the peer has answered any message that this endpoint sent to it.
+/// An address is verified once the peer has answered any message that this endpoint sent to it. Before, notifications, retransmissions
+/// and the answers to duplicates have at most [`Limits::unverified_octets`] more than three times the octets that the address has sent;
+/// beyond it, a ping is sent instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressCheck {
     /// No check.

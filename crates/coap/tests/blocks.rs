@@ -6,8 +6,8 @@ mod support;
 
 use support::{CLIENT, SERVER, at, blob, ms, pair, pair_of, parse, sent};
 use viaduct_coap::codec::{Block, BlockSize, Code, ContentFormat, MessageType, OptionNumber, Token, Writer};
-use viaduct_coap::settings::{ADAPTIVE, AddressCheck, Limits, Settings};
-use viaduct_coap::{Endpoint, Event, Failure, Request, Response};
+use viaduct_coap::settings::{ADAPTIVE, AddressCheck, Limits, Notifications, Settings};
+use viaduct_coap::{DropReason, Endpoint, Event, Failure, Request, Response};
 
 fn adaptive() -> Settings {
     Settings { retransmission: ADAPTIVE, ..Settings::default() }
@@ -252,4 +252,66 @@ fn message(kind: MessageType, code: Code, id: u16, options: &[(OptionNumber, &[u
     writer.payload(payload).unwrap();
     let length = writer.finish();
     buffer[..length].to_vec().into()
+}
+
+#[test]
+fn duplicates_of_a_request_do_not_amplify_an_attack() {
+    let mut endpoint = Endpoint::new(adaptive(), 1);
+    let request = message(MessageType::Confirmable, Code::GET, 1, &[(OptionNumber::URI_PATH, b"x")], b"");
+    for _ in 0..1000 {
+        endpoint.handle_datagram(at(0), CLIENT, &request);
+        if let Some(Event::Request { id, .. }) = endpoint.poll_event() {
+            endpoint.respond(at(0), id, Response::content(ContentFormat::TEXT, vec![b'x'; 900]));
+        }
+    }
+    let octets: usize = sent(&mut endpoint).iter().map(bytes::Bytes::len).sum();
+    let allowed = Limits::default().unverified_octets + 3 * 1000 * request.len();
+    assert!((900..=allowed + 4).contains(&octets), "{octets} octets, {allowed} are allowed");
+    assert!(endpoint.counters().dropped(DropReason::Unverified) > 900);
+}
+
+#[test]
+fn notifications_do_not_amplify_an_attack() {
+    for (check, confirmable) in [AddressCheck::SmallBlocks, AddressCheck::Ping, AddressCheck::Echo]
+        .into_iter()
+        .flat_map(|check| [(check, true), (check, false)])
+    {
+        let notifications = Notifications { confirmable, ..Notifications::default() };
+        let mut endpoint = Endpoint::new(Settings { address_check: check, notifications, ..adaptive() }, 1);
+        let options = [(OptionNumber::OBSERVE, &b""[..]), (OptionNumber::URI_PATH, b"x")];
+        let request = message(MessageType::Confirmable, Code::GET, 1, &options, b"");
+        endpoint.handle_datagram(at(0), CLIENT, &request);
+        let Some(Event::Request { id, observe, .. }) = endpoint.poll_event() else { panic!("no request") };
+        endpoint.respond_observed(at(0), id, Response::content(ContentFormat::TEXT, "x"));
+        let mut datagrams = sent(&mut endpoint);
+        for second in 1..300 {
+            endpoint.notify(at(second * 1000), observe.unwrap(), Response::content(ContentFormat::TEXT, vec![1; 900]));
+            endpoint.handle_timeout(at(second * 1000));
+            datagrams.extend(sent(&mut endpoint));
+        }
+        let (pings, others): (Vec<_>, Vec<_>) = datagrams.iter().partition(|datagram| datagram.len() == 4);
+        let octets: usize = others.iter().map(|datagram| datagram.len()).sum();
+        let allowed = Limits::default().unverified_octets + 3 * request.len();
+        assert!((900..=allowed).contains(&octets), "{check:?} {confirmable}: {octets} octets, {allowed} are allowed");
+        assert!((1..200).contains(&pings.len()), "{check:?} {confirmable}: {} pings", pings.len());
+    }
+}
+
+#[test]
+fn an_observer_that_answers_the_ping_receives_further_notifications() {
+    let notifications = Notifications { confirmable: false, ..Notifications::default() };
+    let mut endpoint = Endpoint::new(Settings { notifications, ..adaptive() }, 1);
+    let options = [(OptionNumber::OBSERVE, &b""[..]), (OptionNumber::URI_PATH, b"x")];
+    endpoint.handle_datagram(at(0), CLIENT, &message(MessageType::Confirmable, Code::GET, 1, &options, b""));
+    let Some(Event::Request { id, observe, .. }) = endpoint.poll_event() else { panic!("no request") };
+    let (observation, state) = (observe.unwrap(), Response::content(ContentFormat::TEXT, vec![1; 900]));
+    endpoint.respond_observed(at(0), id, Response::content(ContentFormat::TEXT, "x"));
+    (0..10).for_each(|_| endpoint.notify(at(0), observation, state.clone()));
+    let datagrams = sent(&mut endpoint);
+    assert!(datagrams.iter().filter(|datagram| datagram.len() > 900).count() < 5);
+    let ping = datagrams.iter().map(parse).find(|message| message.code == Code::EMPTY).unwrap();
+    let [high, low] = ping.id.to_be_bytes();
+    endpoint.handle_datagram(at(10), CLIENT, &vec![0x70, 0, high, low].into());
+    (0..10).for_each(|_| endpoint.notify(at(20), observation, state.clone()));
+    assert_eq!(sent(&mut endpoint).len(), 10);
 }

@@ -260,7 +260,7 @@ impl Messages {
         let (purpose, token) = (outgoing.purpose, outgoing.token);
         let wait = self.wait(core, now);
         let due = now.plus(wait);
-        core.transmit(self.address, datagram.clone());
+        self.transmit_first(core, now, purpose, &datagram);
         let (first_sent, last_sent) = (now, now);
         let message = InFlight { datagram, purpose, token, first_sent, last_sent, transmissions: 1, wait, due };
         self.in_flight.insert(id, message);
@@ -286,8 +286,29 @@ impl Messages {
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back((id, purpose));
-        core.transmit(self.address, datagram);
+        self.transmit_first(core, now, purpose, &datagram);
         Action::None
+    }
+
+    /// Transmits a message for the first time. The octets of a response are counted by [`Self::reply`].
+    fn transmit_first(&mut self, core: &mut Core, now: Mono, purpose: Purpose, datagram: &Bytes) {
+        match purpose {
+            Purpose::Notification(_) => _ = self.transmit_within(core, now, datagram, 0),
+            _ => core.transmit(self.address, datagram.clone()),
+        }
+    }
+
+    /// Transmits a datagram if the address is verified, if the datagram has at most `least` octets, or if the address may receive as
+    /// many unverified. If not, the address is checked. Returns `true` if the datagram was transmitted.
+    fn transmit_within(&mut self, core: &mut Core, now: Mono, datagram: &Bytes, least: usize) -> bool {
+        if datagram.len() > self.allowance(core).max(least) {
+            core.drop_one(DropReason::Unverified);
+            self.verify_soon(core, now);
+            return false;
+        }
+        self.unverified.1 = self.unverified.1.saturating_add(datagram.len());
+        core.transmit(self.address, datagram.clone());
+        true
     }
 
     /// Answers a received message: in its acknowledgement if that is not sent yet, else as message of its own.
@@ -299,7 +320,7 @@ impl Messages {
         self.unverified.1 = self.unverified.1.saturating_add(octets);
         let large = is_large(&outgoing);
         let action = self.reply_now(core, now, origin, outgoing);
-        if large {
+        if large && core.settings.address_check == AddressCheck::SmallBlocks {
             self.verify_soon(core, now);
         }
         action
@@ -331,17 +352,23 @@ impl Messages {
             _ if self.verified => usize::MAX,
             AddressCheck::Off => usize::MAX,
             AddressCheck::Ping | AddressCheck::Echo => least.max(SMALL_OCTETS),
-            AddressCheck::SmallBlocks => {
-                let (received, sent) = self.unverified;
-                let allowed = received.saturating_mul(AMPLIFICATION_MAX) + core.settings.limits.unverified_octets;
-                allowed.saturating_sub(sent).max(least).max(SMALL_OCTETS)
-            }
+            AddressCheck::SmallBlocks => self.allowance(core).max(least).max(SMALL_OCTETS),
         }
     }
 
-    /// Sends a ping, so that the address is verified when further large responses follow.
+    /// Returns the octets that the address may receive before it is verified.
+    fn allowance(&self, core: &Core) -> usize {
+        if self.verified || core.settings.address_check == AddressCheck::Off {
+            return usize::MAX;
+        }
+        let (received, sent) = self.unverified;
+        let allowed = received.saturating_mul(AMPLIFICATION_MAX).saturating_add(core.settings.limits.unverified_octets);
+        allowed.saturating_sub(sent)
+    }
+
+    /// Sends a ping, so that the address is verified when further messages follow.
     fn verify_soon(&mut self, core: &mut Core, now: Mono) {
-        if !self.verified && !self.checking && core.settings.address_check == AddressCheck::SmallBlocks {
+        if !self.verified && !self.checking {
             self.checking = true;
             self.transmit(core, now, empty(Purpose::Verification));
         }
@@ -380,9 +407,10 @@ impl Messages {
         self.verified |= value.is_some() && value == self.echo.as_ref();
     }
 
-    /// Returns `true` if a message was not received before. Answers a duplicate as the first one.
-    pub(super) fn is_new(&mut self, core: &mut Core, now: Mono, id: u16, token: Token, confirmable: bool) -> bool {
-        match self.received.see(core, now, id, token, confirmable) {
+    /// Returns `true` if a message of a number of octets was not received before. Answers a duplicate as the first one.
+    pub(super) fn is_new(&mut self, core: &mut Core, now: Mono, message: &Message<'_>, octets: usize) -> bool {
+        let confirmable = message.kind == MessageType::Confirmable;
+        match self.received.see(core, now, message.id, message.token, confirmable) {
             Seen::New => {
                 if !self.forgetting {
                     self.forgetting = true;
@@ -392,7 +420,7 @@ impl Messages {
             }
             Seen::Duplicate(answer) => {
                 if let Some(answer) = answer {
-                    core.transmit(self.address, answer);
+                    self.transmit_within(core, now, &answer, octets.saturating_mul(AMPLIFICATION_MAX));
                 }
                 false
             }
@@ -547,8 +575,14 @@ impl Messages {
                 (sent_as, message.datagram) = (id, datagram);
             }
         }
-        core.counters.retransmissions += 1;
-        core.transmit(self.address, message.datagram.clone());
+        let is_sent = match message.purpose {
+            Purpose::Response | Purpose::Notification(_) => self.transmit_within(core, now, &message.datagram, 0),
+            Purpose::Request(_) | Purpose::Ping(_) | Purpose::Verification => {
+                core.transmit(self.address, message.datagram.clone());
+                true
+            }
+        };
+        core.counters.retransmissions += u64::from(is_sent);
         message.transmissions += 1;
         message.last_sent = now;
         message.wait = wait;

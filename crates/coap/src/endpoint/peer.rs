@@ -195,7 +195,7 @@ impl Peer {
     /// Processes a confirmable or non-confirmable request or response.
     fn handle_message(&mut self, core: &mut Core, now: Mono, datagram: &Bytes, message: &Message<'_>) {
         let confirmable = message.kind == MessageType::Confirmable;
-        if !self.messages.is_new(core, now, message.id, message.token, confirmable) {
+        if !self.messages.is_new(core, now, message, datagram.len()) {
             return;
         }
         let message_in = inbound(datagram, message);
