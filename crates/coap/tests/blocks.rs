@@ -315,3 +315,26 @@ fn an_observer_that_answers_the_ping_receives_further_notifications() {
     (0..10).for_each(|_| endpoint.notify(at(20), observation, state.clone()));
     assert_eq!(sent(&mut endpoint).len(), 10);
 }
+
+#[test]
+fn an_address_is_not_verified_by_guessing_message_ids() {
+    let mut endpoint = Endpoint::new(adaptive(), 1);
+    let get = |id| message(MessageType::Confirmable, Code::GET, id, &[(OptionNumber::URI_PATH, b"x")], b"");
+    let answer = |endpoint: &mut Endpoint, id| {
+        endpoint.handle_datagram(at(0), CLIENT, &get(id));
+        while let Some(event) = endpoint.poll_event() {
+            if let Event::Request { id, .. } = event {
+                endpoint.respond(at(0), id, Response::content(ContentFormat::TEXT, vec![b'x'; 900]));
+            }
+        }
+        sent(endpoint)
+    };
+    assert!(answer(&mut endpoint, 1).iter().any(|datagram| datagram.len() == 4), "a ping");
+    for id in 0..=u16::MAX {
+        let [high, low] = id.to_be_bytes();
+        endpoint.handle_datagram(at(0), CLIENT, &vec![0x70, 0, high, low].into());
+    }
+    // The guesses have earned the address some octets. Without more of them, its responses become small.
+    let longest = (2..2000).map(|id| answer(&mut endpoint, id).iter().map(bytes::Bytes::len).max().unwrap_or(0)).last();
+    assert!(longest.unwrap() <= 136, "{longest:?}");
+}

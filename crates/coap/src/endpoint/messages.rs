@@ -26,6 +26,8 @@ const HELD_MAX: usize = 4;
 const AMPLIFICATION_MAX: usize = 3;
 /// Octets of a response that are always permitted (RFC 9175, 2.4).
 const SMALL_OCTETS: usize = 136;
+/// Acknowledgements and Resets of no message after which another one verifies no address: an attacker may guess message IDs.
+const GUESSES_MAX: u32 = 16;
 /// Octets of a body from which a response is a reason to verify the address.
 const LARGE_OCTETS: usize = 256;
 
@@ -54,6 +56,8 @@ pub(super) struct Messages {
     checking: bool,
     /// Octets received from the address and sent to it before it was verified.
     unverified: (usize, usize),
+    /// Acknowledgements and Resets of no message, before the address was verified.
+    guesses: u32,
     /// Value of the Echo option that verifies the address.
     echo: Option<Bytes>,
     /// Responses that wait for the check of the address.
@@ -159,6 +163,7 @@ impl Messages {
             verified: false,
             checking: false,
             unverified: (0, 0),
+            guesses: 0,
             echo: None,
             held: VecDeque::new(),
         }
@@ -403,6 +408,20 @@ impl Messages {
         core.outgoing.extend(self.held.drain(..));
     }
 
+    /// Marks the address as verified by a message ID of this endpoint, unless too many others were tried before.
+    fn verify_by_id(&mut self, core: &mut Core) {
+        if self.verified || self.guesses < GUESSES_MAX {
+            return self.verify(core);
+        }
+        self.held.drain(..).for_each(|_| core.drop_one(DropReason::Unverified));
+    }
+
+    /// Counts an acknowledgement or Reset of no message.
+    pub(super) fn unmatched(&mut self, core: &mut Core) {
+        core.drop_one(DropReason::Unmatched);
+        self.guesses = self.guesses.saturating_add(u32::from(!self.verified));
+    }
+
     pub(super) fn check_echo(&mut self, value: Option<&Bytes>) {
         self.verified |= value.is_some() && value == self.echo.as_ref();
     }
@@ -487,7 +506,7 @@ impl Messages {
         let message = self.land(id)?;
         self.round_trip.measure(now, message.first_sent, message.last_sent, message.transmissions);
         self.window.acknowledged(used, core.settings.window);
-        self.verify(core);
+        self.verify_by_id(core);
         Some(message.purpose)
     }
 
@@ -497,7 +516,7 @@ impl Messages {
             return Some(purpose);
         }
         let index = self.unconfirmed.iter().position(|(sent, _)| *sent == id)?;
-        self.verify(core);
+        self.verify_by_id(core);
         self.unconfirmed.remove(index).map(|(_, purpose)| purpose)
     }
 

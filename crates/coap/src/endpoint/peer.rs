@@ -173,8 +173,7 @@ impl Peer {
 
     fn handle_acknowledgement(&mut self, core: &mut Core, now: Mono, datagram: &Bytes, message: &Message<'_>) {
         let Some(purpose) = self.messages.acknowledged(core, now, message.id) else {
-            core.drop_one(DropReason::Unmatched);
-            return;
+            return self.messages.unmatched(core);
         };
         if message.code.is_empty() {
             self.session.acknowledged(core, now, purpose);
@@ -188,7 +187,7 @@ impl Peer {
     fn handle_reset(&mut self, core: &mut Core, now: Mono, id: u16) {
         match self.messages.rejected(core, now, id) {
             Some(purpose) => self.session.failed(core, now, purpose, Failure::Reset),
-            None => core.drop_one(DropReason::Unmatched),
+            None => self.messages.unmatched(core),
         }
     }
 
