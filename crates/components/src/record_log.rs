@@ -19,6 +19,8 @@ use bytes::{Buf as _, Bytes};
 const RECORD_OCTETS_MAX: usize = 1 << 20;
 /// Octets by which the file may grow in any case before it is written anew.
 const GROWTH_OCTETS: u64 = 4 << 20;
+/// Octets of records that wait while they cannot be written. Beyond it they are forgotten, and the file is written anew.
+const PENDING_OCTETS_MAX: usize = 4 << 20;
 /// Octets of length and checksum.
 const PREFIX_OCTETS: usize = 8;
 
@@ -41,6 +43,8 @@ pub(crate) struct RecordLog {
     octets: u64,
     /// Size of the file when it was written anew.
     begun: u64,
+    /// `true` if records were forgotten: the file is useless until it is written anew.
+    is_incomplete: bool,
 }
 
 /// The records of an earlier process.
@@ -73,7 +77,8 @@ impl RecordLog {
         file.read_to_end(&mut octets).map_err(failed)?;
         let (recovered, valid) = parse(Bytes::from(octets));
         file.set_len(valid).map_err(failed)?;
-        let log = Self { path, file, _lock: lock, pending: Vec::new(), octets: valid, begun: valid };
+        let log =
+            Self { path, file, _lock: lock, pending: Vec::new(), octets: valid, begun: valid, is_incomplete: false };
         Ok((log, recovered))
     }
 
@@ -82,12 +87,13 @@ impl RecordLog {
         put(record, &mut self.pending);
     }
 
-    /// Writes the appended records. If that fails, they are written by the next commit.
+    /// Writes the appended records. If that fails, they are written by the next commit, or by [`Self::replace`] if there are too many.
     pub(crate) fn commit(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
         if let Err(error) = self.file.write_all(&self.pending) {
+            self.limit_pending();
             // Without a part of a record, the next attempt begins at the right place.
             self.file.set_len(self.octets)?;
             return Err(error);
@@ -97,13 +103,25 @@ impl RecordLog {
         Ok(())
     }
 
-    /// Returns `true` if the file has grown so much that it should be written anew.
-    pub(crate) const fn is_grown(&self) -> bool {
-        self.octets > GROWTH_OCTETS + 2 * self.begun
+    /// Forgets the appended records if there are too many. The file then lacks them until it is written anew.
+    fn limit_pending(&mut self) {
+        if self.pending.len() > PENDING_OCTETS_MAX {
+            self.pending = Vec::new();
+            self.is_incomplete = true;
+        }
     }
 
-    /// Writes the file anew with these records. The earlier file is kept if that fails.
+    /// Returns `true` if the file must be written anew: it has grown much, or records were forgotten.
+    pub(crate) const fn is_grown(&self) -> bool {
+        self.is_incomplete || self.octets > GROWTH_OCTETS + 2 * self.begun
+    }
+
+    /// Writes the file anew with these records, which are the whole state. The earlier file is kept if that fails.
     pub(crate) fn replace<'a>(&mut self, records: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
+        self.write_anew(records).inspect_err(|_| self.limit_pending())
+    }
+
+    fn write_anew<'a>(&mut self, records: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
         let partial = self.path.with_extension("partial");
         let mut octets = Vec::new();
         records.for_each(|record| put(record, &mut octets));
@@ -113,6 +131,7 @@ impl RecordLog {
         std::fs::rename(&partial, &self.path)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
         self.pending.clear();
+        self.is_incomplete = false;
         (self.octets, self.begun) = (octets.len() as u64, octets.len() as u64);
         Ok(())
     }
@@ -193,6 +212,30 @@ mod tests {
             drop(log);
             assert_eq!(RecordLog::open(folder.path(), "t").unwrap().1, recovered(&[b"good", b"next"], 0));
         }
+    }
+
+    #[test]
+    fn records_that_cannot_be_written_are_limited_and_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut log, _) = RecordLog::open(folder.path(), "t").unwrap();
+        // No file can be written: this one is open for reading, and a folder has the name of the new one.
+        log.file = File::open(&log.path).unwrap();
+        let partial = log.path.with_extension("partial");
+        std::fs::create_dir(&partial).unwrap();
+        let record = vec![7; 1 << 20];
+        for _ in 0..20 {
+            log.append(&record);
+            let written = if log.is_grown() { log.replace([&b"state"[..]].into_iter()) } else { log.commit() };
+            assert!(written.is_err());
+            assert!(log.pending.len() <= PENDING_OCTETS_MAX, "{} octets wait", log.pending.len());
+        }
+        std::fs::remove_dir(&partial).unwrap();
+        assert!(log.is_grown(), "the records alone are not the state");
+        log.replace([&b"state"[..]].into_iter()).unwrap();
+        log.append(b"next");
+        log.commit().unwrap();
+        drop(log);
+        assert_eq!(RecordLog::open(folder.path(), "t").unwrap().1, recovered(&[b"state", b"next"], 0));
     }
 
     #[test]
