@@ -502,3 +502,31 @@ impl<'a> Reader<'a> {
 fn text(octets: &[u8]) -> Result<&str, RecordError> {
     std::str::from_utf8(octets).map_err(|_| RecordError::Value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        codec::CLIENT_ID_OCTETS_MAX,
+        limits::{DATAGRAM_OCTETS_MAX, TOPIC_OCTETS_MAX},
+    };
+
+    #[test]
+    fn the_longest_record_of_a_session_can_be_restored() {
+        let topic: Arc<str> = "x".repeat(TOPIC_OCTETS_MAX).into();
+        let payload = vec![1; DATAGRAM_OCTETS_MAX].into();
+        let session = SessionRecord {
+            clean: false,
+            holds_will: true,
+            state: StoredState::Asleep,
+            sleep: 60,
+            keep_alive: 60,
+            peer: SocketAddr::from(([192, 0, 2, 1], 1)).into(),
+            will: Some(Message { topic: Arc::clone(&topic), payload, qos: Qos::AtLeastOnce, retain: false }),
+            subscriptions: vec![(topic, Qos::AtLeastOnce); 512],
+        };
+        let client_id = "c".repeat(CLIENT_ID_OCTETS_MAX).into();
+        let record = Record { client_id, content: Content::Session(Box::new(session)) };
+        assert_eq!(Record::decode(&record.encode()), Ok(record));
+    }
+}

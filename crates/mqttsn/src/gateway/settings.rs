@@ -107,7 +107,8 @@ pub struct GatewaySettings {
     pub connecting_time_max: Duration,
     /// Topic ids of a client, 1 to 65,534.
     pub topics_per_client_max: usize,
-    /// Subscriptions of a client, at least 1.
+    /// Subscriptions of a client, 1 to 512. With the longest filters and will, the record of a session then fits into
+    /// [`RECORD_OCTETS_MAX`](crate::limits::RECORD_OCTETS_MAX).
     pub subscriptions_per_client_max: usize,
     /// Messages of a client with QoS 1 or 2 that wait for the broker, 1 to 1024.
     pub in_flight_per_client_max: usize,
@@ -174,7 +175,7 @@ impl GatewaySettings {
             (self.connecting_max >= 1, "connecting_max", "at least 1"),
             (self.connecting_time_max >= Duration::from_secs(1), "connecting_time_max", "at least 1 s"),
             ((1..=0xFFFE).contains(&self.topics_per_client_max), "topics_per_client_max", "1 to 65,534"),
-            (self.subscriptions_per_client_max >= 1, "subscriptions_per_client_max", "at least 1"),
+            ((1..=512).contains(&self.subscriptions_per_client_max), "subscriptions_per_client_max", "1 to 512"),
             ((1..=1024).contains(&self.in_flight_per_client_max), "in_flight_per_client_max", "1 to 1024"),
             ((1..=16_384).contains(&self.buffer.messages_per_client_max), "messages_per_client_max", "1 to 16,384"),
             ((64..=65_507).contains(&self.datagram_octets_max), "datagram_octets_max", "64 to 65,507"),

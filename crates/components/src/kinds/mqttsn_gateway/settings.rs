@@ -172,8 +172,8 @@ pub struct LimitSettings {
     /// Maximum number of registered topics of a client, 1 to 65534.
     #[schemars(range(min = 1, max = 65_534))]
     pub topics_max: usize,
-    /// Maximum number of subscriptions of a client, 1 to 10000.
-    #[schemars(range(min = 1, max = 10_000))]
+    /// Maximum number of subscriptions of a client, 1 to 512.
+    #[schemars(range(min = 1, max = 512))]
     pub subscriptions_max: usize,
     /// Maximum number of messages that wait for a client, 1 to 10000. The oldest one is dropped for a newer one.
     #[schemars(range(min = 1, max = 10_000))]
@@ -281,7 +281,7 @@ impl LimitSettings {
         for (key, value, min, max) in [
             ("clients_max", self.clients_max as u64, 1, 100_000),
             ("topics_max", self.topics_max as u64, 1, 65_534),
-            ("subscriptions_max", self.subscriptions_max as u64, 1, 10_000),
+            ("subscriptions_max", self.subscriptions_max as u64, 1, 512),
             ("queued_messages_max", self.queued_messages_max as u64, 1, 10_000),
             ("queued_octets_max", self.queued_octets_max, 1024, 16 << 30),
             ("datagram_octets_max", self.datagram_octets_max as u64, 64, 65_507),
