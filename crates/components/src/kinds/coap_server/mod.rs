@@ -14,7 +14,8 @@
 //! | `received`, `sent`, `octets_received`, `octets_sent` | CoAP messages |
 //! | `retransmissions`, `duplicates` | messages sent again, and received again |
 //! | `refused` | received messages that were dropped, by reason |
-//! | `connections`, `connections_refused` | TCP connections that were accepted, and those beyond `connections_max` |
+//! | `connections` | TCP connections that were accepted |
+//! | `connections_refused` | TCP connections that were refused, by reason; one address may have a quarter of `connections_max` |
 //! | `connections_ended` | TCP connections that ended, by reason; `slow`: the client reads too slowly |
 
 mod proxy;

@@ -15,6 +15,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use viaduct_bus::Counter;
 use viaduct_coap::tcp::{Closed, Connection};
 use viaduct_coap::{Resource, Totals};
+use viaduct_node::listen::{Gate, GateLimits, Place};
 use viaduct_node::{Component, Context, StartError};
 use viaduct_units::{Mono, Rng};
 
@@ -29,6 +30,8 @@ const WRITE_OCTETS_MAX: usize = 4 << 20;
 const WRITE_OCTETS: usize = 64 << 10;
 /// Reason for which the connection of a client that reads too slowly ends.
 const SLOW: &str = "slow";
+/// Time from the connection to the first octets of a client, which sends its CSM at once (RFC 8323, 5.3). One that is silent is disconnected.
+const GREETING_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time for a write. A client that reads more slowly is disconnected.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 
@@ -43,7 +46,7 @@ pub(super) struct Tcp {
     listener: Option<TcpListener>,
     settings: viaduct_coap::Settings,
     random: Rng,
-    connections_max: usize,
+    gate: Gate,
     links: HashMap<Number, Link>,
     last: Number,
     reads: (mpsc::Sender<Numbered>, mpsc::Receiver<Numbered>),
@@ -51,7 +54,6 @@ pub(super) struct Tcp {
     totals: Totals,
     backlogs: Backlogs,
     accepted: Counter,
-    refused: Counter,
     /// Connections that have ended, by [`Closed`] and, last, those of slow clients.
     ended: [Counter; Closed::ALL.len() + 1],
 }
@@ -160,13 +162,12 @@ impl Tcp {
             listener: listen.map(open).transpose().map_err(failed)?,
             settings,
             random: Rng::new(context.seed().wrapping_add(1)),
-            connections_max,
+            gate: context.gate(GateLimits::new(connections_max)),
             links: HashMap::new(),
             last: 0,
             reads: mpsc::channel(READS_MAX),
             tasks: JoinSet::new(),
             accepted: context.counter("connections"),
-            refused: context.counter("connections_refused"),
             ended: std::array::from_fn(|_| {
                 context.counter_for("connections_ended", reasons.next().unwrap_or_default())
             }),
@@ -197,13 +198,9 @@ impl Tcp {
         }
     }
 
-    /// Serves a client. Returns its connection, or `None` if there are too many.
+    /// Serves a client. Returns its connection, or `None` if there are too many, in total or from its address.
     pub(super) fn connect(&mut self, stream: TcpStream, peer: SocketAddr, resources: Vec<Resource>) -> Option<Number> {
-        // A connection that ends counts until its last octets are written.
-        if self.tasks.len() >= self.connections_max {
-            self.refused.increment();
-            return None;
-        }
+        let place = self.gate.admit(&stream, peer)?;
         // Without it, a response may wait for the acknowledgement of the one before.
         _ = stream.set_nodelay(true);
         self.accepted.increment();
@@ -215,7 +212,12 @@ impl Tcp {
         let (writes, receiver) = mpsc::channel(WRITES_MAX);
         let backlog = Arc::new(Backlog { octets: AtomicUsize::new(0), all: self.backlogs.clone() });
         let writing = (receiver, Arc::clone(&backlog));
-        let task = self.tasks.spawn(serve(number, stream, self.reads.0.clone(), writing));
+        let reads = self.reads.0.clone();
+        // A connection that ends counts until its last octets are written.
+        let task = self.tasks.spawn(async move {
+            serve(number, stream, reads, writing).await;
+            drop::<Place>(place);
+        });
         self.links.insert(number, Link { machine, writes, output: BytesMut::new(), backlog, task });
         Some(number)
     }
@@ -275,9 +277,12 @@ async fn serve(
     let mut buffer = BytesMut::new();
     let (mut reader, mut writer) = stream.split();
     let reading = async {
+        let mut time_max = GREETING_TIME_MAX;
         loop {
             buffer.reserve(READ_OCTETS);
-            match reader.read_buf(&mut buffer).await {
+            let read = tokio::time::timeout(time_max, reader.read_buf(&mut buffer)).await;
+            time_max = Duration::MAX;
+            match read.unwrap_or(Ok(0)) {
                 Ok(0) | Err(_) => break,
                 Ok(_) if reads.send((number, Read::Octets(buffer.split().freeze()))).await.is_err() => break,
                 Ok(_) => {}
