@@ -23,7 +23,7 @@ const MAX_AGE_S: u32 = 0;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProxySettings {
-    /// First segment of the paths that are passed on: with `http`, GET of `/http/api/v1/topics` becomes the HTTP request GET `/api/v1/topics`.
+    /// First segment of the paths that are passed on: with `http`, GET of `/http/v1/latest` becomes the HTTP request GET `/v1/latest`.
     pub path: String,
     /// Address of the HTTP server, as `http://HOST:PORT`: usually that of the component `api`.
     pub to: String,
