@@ -99,7 +99,7 @@ impl Sizes {
     }
 }
 
-/// What a message belongs to: the layers report its acknowledgement or failure with it.
+/// Owner of a message: the layers report the acknowledgement or failure of the message with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// An own request.
@@ -128,7 +128,7 @@ pub(crate) struct Origin {
     pub(crate) safe: bool,
 }
 
-/// How a message is sent.
+/// Form in which a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// As a message of its own.

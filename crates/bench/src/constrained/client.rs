@@ -20,7 +20,7 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// Octets of the receive buffer.
 const BUFFER_OCTETS: usize = 65_536;
 
-/// What a client has exchanged.
+/// Datagrams that a client has sent and received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
     pub(super) datagrams: u64,

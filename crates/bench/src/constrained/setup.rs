@@ -231,7 +231,7 @@ pub(crate) fn libcoap(place: Place<'_>) -> Result<Server, String> {
     let mut command = place.command(&find_program("coap-server-notls")?);
     command.args(["-A", &host.to_string(), "-p", &port.to_string(), "-v", "0"]);
     let server = spawn(&mut command, SocketAddr::from((host, port)))?;
-    // It tells nobody that it listens.
+    // The server does not report that it listens.
     std::thread::sleep(Duration::from_millis(300));
     Ok(server)
 }

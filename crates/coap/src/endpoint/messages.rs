@@ -90,7 +90,7 @@ pub(super) enum Timer {
     Forget,
 }
 
-/// What the request layer must do.
+/// Task of the request layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     None,
@@ -101,7 +101,7 @@ pub(super) enum Action {
     Retransmit(u16, Purpose),
 }
 
-/// What the first datagram of an unknown sender is.
+/// Kinds of first datagrams of an unknown sender.
 pub(super) enum FirstContact {
     Request,
     /// No request: the reason, and the Reset that answers it.

@@ -33,7 +33,7 @@ struct Entry {
     answer: Option<Bytes>,
 }
 
-/// What a message ID was used for before.
+/// Earlier use of a message ID.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     New,

@@ -95,7 +95,7 @@ pub enum GatewayEvent {
         client: ClientHandle,
         /// Topic filter.
         filter: Arc<str>,
-        /// Token, or `None` if nobody waits for the answer.
+        /// Token, or `None` if no client waits for the answer.
         token: Option<Token>,
     },
     /// Transparent mode: close the connection of this client.

@@ -1,6 +1,6 @@
 //! `viaduct demo robots`: two small robots that report their position and battery to an edge node, over links that lose packets.
 //!
-//! Four nodes run in this process, each from its own config text ([`config`]). One robot has MQTT-SN, the other one CoAP. The demo sends
+//! Four nodes run in this process, each from its own config text ([`config`]). One robot uses MQTT-SN, the other one CoAP. The demo sends
 //! both a command every ten seconds ([`desk`]). At the end, each message that was acknowledged to a robot must have arrived at the edge
 //! ([`live::Totals`]).
 

@@ -60,7 +60,7 @@ pub(super) fn continue_upload(pending: &mut Pending, sizes: &Sizes, message: &In
     }
 }
 
-/// What a response is.
+/// Kinds of responses in a transfer in blocks.
 pub(super) enum Taken {
     /// The response with its whole body.
     Whole(Response),

@@ -13,7 +13,7 @@ use crate::message::Inbound;
 use crate::shared::{Core, Outgoing, Purpose, Route};
 use crate::{Failure, Request, Response};
 
-/// What is known about a peer.
+/// Knowledge about the support of Q-Block by a peer.
 #[derive(Debug, Default)]
 pub(super) enum Support {
     #[default]

@@ -322,7 +322,7 @@ impl Client {
     }
 }
 
-/// What follows a response.
+/// Next step of a request after a response.
 enum Step {
     Ignore,
     /// The next message of the request is sent.

@@ -41,7 +41,7 @@ enum Body {
     Passed(Option<Response>),
 }
 
-/// What follows a block of a request.
+/// Result of a block of a request.
 pub(super) enum Arrived {
     /// The body is complete.
     Body(bytes::Bytes),

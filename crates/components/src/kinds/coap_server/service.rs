@@ -9,7 +9,7 @@ use super::proxy::{Forwarded, ProxySettings};
 use super::resources::{Absent, Resources};
 use crate::mqtt::answer::Refusal;
 
-/// What happens with a request.
+/// Handling of a request.
 pub(super) enum Outcome {
     /// It is answered. With a path, the client may observe the resource.
     Respond(Response, Option<String>),

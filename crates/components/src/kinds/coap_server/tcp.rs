@@ -38,7 +38,7 @@ const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 /// Identity of a connection in this process.
 pub(super) type Number = u64;
 
-/// What a connection has received, with its number.
+/// Input of a connection, with the number of the connection.
 type Numbered = (Number, Read);
 
 /// The connections.
@@ -125,13 +125,13 @@ impl Link {
     }
 }
 
-/// What a connection has received.
+/// Input of a connection.
 enum Read {
     Octets(Bytes),
     End,
 }
 
-/// What happened on the listener or a connection.
+/// Event of the listener or of a connection.
 pub(super) enum Arrived {
     Client(TcpStream, SocketAddr),
     Octets(Number, Bytes),

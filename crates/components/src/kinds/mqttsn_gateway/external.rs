@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Time limit for the end of the connections when the node stops. The node as a whole has two seconds.
 const CLOSE_TIME_MAX: Duration = Duration::from_millis(1500);
 
-/// What all connections have in common.
+/// Settings that all connections have in common.
 pub(super) struct Options {
     pub(super) address: BrokerAddress,
     pub(super) tls: TlsFiles,
@@ -108,7 +108,7 @@ struct Opening {
     resumes: bool,
 }
 
-/// What the task of a connection needs.
+/// Values that the task of a connection needs.
 struct Plan {
     number: u64,
     shared: Shared,

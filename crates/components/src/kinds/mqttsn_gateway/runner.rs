@@ -25,8 +25,8 @@ use crate::mqttsn::{self, Group, message, qos};
 use crate::net::port::{Port, earlier};
 use crate::net::timer::PreciseTimer;
 
-/// Longest time after the start for which clients wait for the broker. Afterwards they are told to come back later, and a client of the
-/// specification does so after five minutes.
+/// Longest time after the start for which clients wait for the broker. Afterwards they are refused with *congestion*, and a client tries again
+/// after T_WAIT (five minutes).
 const OPEN_DELAY_MAX: Duration = Duration::from_secs(5);
 /// Events of the broker that are handled in a row before datagrams are received.
 const BATCH: usize = 64;
@@ -53,7 +53,7 @@ pub(super) enum Broker {
     Embedded(Box<Embedded>),
 }
 
-/// What the broker side has to say.
+/// Event of the broker side.
 enum Arrived {
     Connection(u64, Event),
     Message(PublishPacket),

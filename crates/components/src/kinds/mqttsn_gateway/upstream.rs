@@ -47,7 +47,7 @@ pub(super) enum Command {
     Unsubscribe { token: Option<Token>, filter: String },
 }
 
-/// What happened on a connection.
+/// Event of a connection.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The connection is open. `resumes` is `true` if the broker has kept the session.
@@ -76,7 +76,7 @@ pub(super) enum Event {
     Received(PublishPacket, Option<Arrival>),
 }
 
-/// What identifies a received message of QoS 1 or 2 at the broker.
+/// Identity of a received message of QoS 1 or 2 at the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrival {
     pub(super) qos: QoS,

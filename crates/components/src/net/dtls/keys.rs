@@ -48,7 +48,7 @@ pub enum PskError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Problem of the line.
         problem: String,
     },
     /// The file has no key, or too many.

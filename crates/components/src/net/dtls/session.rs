@@ -26,7 +26,7 @@ const NEVER: Duration = Duration::from_secs(86_400);
 #[error("cannot configure DTLS: {0:?}")]
 pub struct ConfigError(Error);
 
-/// What all connections of a server or a client share.
+/// Values that all connections of a server or a client share.
 pub(super) struct Engine {
     config: Arc<Config>,
     resolver: Arc<Resolver>,
@@ -141,7 +141,7 @@ pub(super) struct Session {
     peer: Option<Peer>,
     /// Random number of the `ClientHello` that has started the handshake.
     random: [u8; RANDOM],
-    /// What is added to the sequence numbers of sent records of epoch 0.
+    /// Number that is added to the sequence numbers of sent records of epoch 0.
     shift: u64,
     is_connected: bool,
     /// The peer has sent a payload, so that it has completed the handshake too.
@@ -275,8 +275,8 @@ impl Session {
 
     /// Checks that `dimpl` may process a record.
     ///
-    /// A session ignores records without protection, which anybody can send: except for those of the client's last flight,
-    /// which a server answers until it has received a payload.
+    /// A session ignores records without protection, because anyone can forge them. The exception is the last flight of a client, which a
+    /// server answers until it has received a payload.
     fn check(&self, record: &Record<'_>) -> Result<(), DropReason> {
         if record.content_type == ContentType::ApplicationData {
             return self.replay.check(record.sequence);

@@ -89,7 +89,7 @@ const fn default_silence_s() -> u64 {
     10
 }
 
-/// What a server needs, read from its settings and files.
+/// Configuration of a server, read from its settings and files.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The keys of the clients.
@@ -104,7 +104,7 @@ pub struct ServerConfig {
     pub timing: HandshakeTiming,
 }
 
-/// What a client needs, read from its settings and files.
+/// Configuration of a client, read from its settings and files.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// The identity of the client, with its key.
