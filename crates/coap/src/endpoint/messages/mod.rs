@@ -1,5 +1,7 @@
 //! The message layer of one peer (RFC 7252, 4): acknowledgements, retransmissions, duplicates, window.
 
+mod address;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,24 +14,15 @@ use super::ids::Ids;
 use super::peer::empty;
 use super::received::{Received, Seen};
 use super::window::{Probing, Window};
-use crate::codec::{Block, Code, Header, Message, MessageType, OptionNumber, Token, Writer};
+use crate::codec::{Code, Header, Message, MessageType, Token, Writer};
 use crate::settings::{AddressCheck, EXCHANGE_LIFETIME};
 use crate::shared::{Core, Origin, Outgoing, Purpose, Route};
 use crate::timers::Timers;
-use crate::{DropReason, Failure, Options};
+use crate::{DropReason, Failure};
+use address::{AMPLIFICATION_MAX, is_large};
 
 /// Non-confirmable messages that can still be matched with a Reset.
 const NON_MATCHED: usize = 16;
-/// Large responses that wait for the check of the address.
-const HELD_MAX: usize = 4;
-/// Largest factor between a response and its request, to an address that is not verified.
-const AMPLIFICATION_MAX: usize = 3;
-/// Octets of a response that are always permitted (RFC 9175, 2.4).
-const SMALL_OCTETS: usize = 136;
-/// Acknowledgements and Resets of no message after which another one verifies no address: an attacker may guess message IDs.
-const GUESSES_MAX: u32 = 16;
-/// Octets of a body from which a response is a reason to verify the address.
-const LARGE_OCTETS: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Messages {
@@ -257,7 +250,7 @@ impl Messages {
             self.fly(core, now, id, &outgoing, datagram);
             Action::None
         } else {
-            self.transmit_unconfirmed(core, now, id, outgoing.purpose, datagram)
+            self.transmit_unconfirmed(core, now, id, outgoing.purpose, &datagram)
         }
     }
 
@@ -278,7 +271,7 @@ impl Messages {
         now: Mono,
         id: u16,
         purpose: Purpose,
-        datagram: Bytes,
+        datagram: &Bytes,
     ) -> Action {
         let settings = &core.settings;
         if !self.probing.admit(now, datagram.len(), settings.probing_octets_per_s, settings.probing_burst_octets) {
@@ -291,7 +284,7 @@ impl Messages {
             self.unconfirmed.pop_front();
         }
         self.unconfirmed.push_back((id, purpose));
-        self.transmit_first(core, now, purpose, &datagram);
+        self.transmit_first(core, now, purpose, datagram);
         Action::None
     }
 
@@ -301,19 +294,6 @@ impl Messages {
             Purpose::Notification(_) => _ = self.transmit_within(core, now, datagram, 0),
             _ => core.transmit(self.address, datagram.clone()),
         }
-    }
-
-    /// Transmits a datagram if the address is verified, if the datagram has at most `least` octets, or if the address may receive as
-    /// many unverified. If not, the address is checked. Returns `true` if the datagram was transmitted.
-    fn transmit_within(&mut self, core: &mut Core, now: Mono, datagram: &Bytes, least: usize) -> bool {
-        if datagram.len() > self.allowance(core).max(least) {
-            core.drop_one(DropReason::Unverified);
-            self.verify_soon(core, now);
-            return false;
-        }
-        self.unverified.1 = self.unverified.1.saturating_add(datagram.len());
-        core.transmit(self.address, datagram.clone());
-        true
     }
 
     /// Answers a received message: in its acknowledgement if that is not sent yet, else as message of its own.
@@ -342,88 +322,6 @@ impl Messages {
         }
         outgoing.route = Route::Message { confirmable: origin.confirmable };
         self.send(core, now, outgoing)
-    }
-
-    /// Returns the octets to which the response to a request of a number of octets is cut.
-    pub(super) fn block_limit(&self, core: &Core, octets: usize) -> usize {
-        let cut = core.settings.address_check == AddressCheck::SmallBlocks;
-        if cut { self.response_limit(core, octets) } else { usize::MAX }
-    }
-
-    /// Returns the octets that the response to a request of a number of octets may have.
-    fn response_limit(&self, core: &Core, octets: usize) -> usize {
-        let least = octets.saturating_mul(AMPLIFICATION_MAX);
-        match core.settings.address_check {
-            _ if self.verified => usize::MAX,
-            AddressCheck::Off => usize::MAX,
-            AddressCheck::Ping | AddressCheck::Echo => least.max(SMALL_OCTETS),
-            AddressCheck::SmallBlocks => self.allowance(core).max(least).max(SMALL_OCTETS),
-        }
-    }
-
-    /// Returns the octets that the address may receive before it is verified.
-    fn allowance(&self, core: &Core) -> usize {
-        if self.verified || core.settings.address_check == AddressCheck::Off {
-            return usize::MAX;
-        }
-        let (received, sent) = self.unverified;
-        let allowed = received.saturating_mul(AMPLIFICATION_MAX).saturating_add(core.settings.limits.unverified_octets);
-        allowed.saturating_sub(sent)
-    }
-
-    /// Sends a ping, so that the address is verified when further messages follow.
-    fn verify_soon(&mut self, core: &mut Core, now: Mono) {
-        if !self.verified && !self.checking {
-            self.checking = true;
-            self.transmit(core, now, empty(Purpose::Verification));
-        }
-    }
-
-    fn check_address(&mut self, core: &mut Core, now: Mono, origin: Origin, mut outgoing: Outgoing) -> Action {
-        if core.settings.address_check == AddressCheck::Echo && origin.safe {
-            let value = self.echo.get_or_insert_with(|| echo_value(core)).clone();
-            outgoing.code = Code::UNAUTHORIZED;
-            outgoing.options = Options::new();
-            outgoing.options.add(OptionNumber::ECHO, value);
-            outgoing.payload = Bytes::new();
-            return self.reply(core, now, Origin { octets: usize::MAX / 4, ..origin }, outgoing);
-        }
-        if origin.confirmable && self.received.is_open(origin.id) {
-            self.acknowledge(core, origin.id);
-        }
-        if self.held.len() >= HELD_MAX {
-            core.drop_one(DropReason::Unverified);
-            return Action::None;
-        }
-        self.held.push_back(outgoing);
-        if std::mem::replace(&mut self.checking, true) {
-            return Action::None;
-        }
-        self.send(core, now, empty(Purpose::Verification))
-    }
-
-    /// Marks the address as verified, and queues the responses that waited for it.
-    fn verify(&mut self, core: &mut Core) {
-        self.verified = true;
-        core.outgoing.extend(self.held.drain(..));
-    }
-
-    /// Marks the address as verified by a message ID of this endpoint, unless too many others were tried before.
-    fn verify_by_id(&mut self, core: &mut Core) {
-        if self.verified || self.guesses < GUESSES_MAX {
-            return self.verify(core);
-        }
-        self.held.drain(..).for_each(|_| core.drop_one(DropReason::Unverified));
-    }
-
-    /// Counts an acknowledgement or Reset of no message.
-    pub(super) fn unmatched(&mut self, core: &mut Core) {
-        core.drop_one(DropReason::Unmatched);
-        self.guesses = self.guesses.saturating_add(u32::from(!self.verified));
-    }
-
-    pub(super) fn check_echo(&mut self, value: Option<&Bytes>) {
-        self.verified |= value.is_some() && value == self.echo.as_ref();
     }
 
     /// Returns `true` if a message of a number of octets was not received before. Answers a duplicate as the first one.
@@ -610,15 +508,4 @@ impl Messages {
         self.in_flight.insert(sent_as, message);
         self.window.lost();
     }
-}
-
-/// Returns `true` for a response that is a reason to verify the address: a large one, or a part of a transfer in blocks.
-fn is_large(outgoing: &Outgoing) -> bool {
-    let options = &outgoing.options;
-    let block = options.get(OptionNumber::BLOCK2).and_then(|value| Block::decode(value));
-    outgoing.payload.len() >= LARGE_OCTETS || outgoing.code == Code::CONTINUE || block.is_some_and(|block| block.more)
-}
-
-fn echo_value(core: &mut Core) -> Bytes {
-    Bytes::copy_from_slice(&core.random.next_u64().to_be_bytes())
 }
