@@ -225,7 +225,7 @@ fn the_answers_to_forged_addresses_are_short_and_limited() {
     received += drain(&victim);
     assert!(received > 0 && received < sent / 4, "{received} octets for {sent}: the answers to strangers are limited");
     eventually("they are counted", || edge.count("answers_suppressed", None) > 500);
-    // A forged CONNECT and a forged subscription. The messages of the topic are not limited: see the gaps in mqttsn-conformance.md.
+    // A forged CONNECT and a forged subscription.
     let victim = edge.socket();
     let mut forged = vec![connect("victim")];
     forged.push(vec![8, 0x12, 0x20, 0, 1, b'b', b'i', b'g']);

@@ -27,6 +27,8 @@ pub const STRANGER_ANSWERS_PER_S: u32 = 5;
 pub const UNCONFIRMED_MIN: Duration = Duration::from_secs(2);
 /// Time after a subscription in which retained messages of the shared broker connection are delivered to it.
 pub const RETAINED_WINDOW: Duration = Duration::from_secs(5);
+/// Octets of PUBLISH messages beyond three times the received ones that a gateway sends to an address before the client has proven it.
+pub const UNPROVEN_OCTETS: usize = 4096;
 /// Gateways that a client stores.
 pub const GATEWAYS_MAX: usize = 16;
 /// Number of missing ADVERTISE messages after which a client forgets a gateway (N_ADV, 7.2).

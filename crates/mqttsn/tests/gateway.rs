@@ -859,3 +859,39 @@ fn events_come_in_the_order_of_their_requests() {
     gateway.connected(s(0), client, Ok(false));
     assert_eq!(gateway.poll_transmit().unwrap().to, Destination::Unicast(address(1)));
 }
+
+/// Returns the octets of the PUBLISH messages among those sent.
+fn published_octets(sent: &[Vec<u8>]) -> usize {
+    let is_publish = |packet: &&Vec<u8>| matches!(Packet::decode(packet), Ok(Packet::Publish(_)));
+    sent.iter().filter(is_publish).map(Vec::len).sum()
+}
+
+#[test]
+fn messages_to_a_forged_address_are_limited_until_it_answers_a_registration() {
+    for qos in [Qos::AtMostOnce, Qos::AtLeastOnce, Qos::ExactlyOnce] {
+        let mut end = connected(GatewaySettings { retransmission: Profile::ADAPTIVE, ..quiet() });
+        let subscription = subscribe(1, "big", qos);
+        let received = datagram(&subscription).len();
+        end.exchange(s(1), address(1), &subscription);
+        let payload = "x".repeat(1000);
+        let mut sent: Vec<_> = (0..20).flat_map(|_| broker_publishes(&mut end, s(2), "big", &payload, qos)).collect();
+        sent.extend(end.advance(s(8)));
+        let octets = published_octets(&sent);
+        assert!((1000..=4096 + 3 * received).contains(&octets), "{qos:?}: {octets} octets");
+        let registration =
+            sent.iter().rev().find(|packet| matches!(Packet::decode(packet), Ok(Packet::Register { .. })));
+        let Ok(Packet::Register { topic, message, name: "big" }) = Packet::decode(registration.unwrap()) else {
+            panic!("no registration of the topic")
+        };
+        let sent = end.exchange(s(8), address(1), &regack(topic, message));
+        assert!(published_octets(&sent) >= 1000, "{qos:?}: the address is proven");
+        if qos == Qos::AtMostOnce {
+            assert_eq!(sent.len(), 16, "the messages that waited");
+        }
+        // At another address, the session is as unproven as a new one.
+        end.exchange(s(9), address(2), &connect("robot"));
+        end.exchange(s(9), address(2), &subscribe(2, "big", qos));
+        let sent: Vec<_> = (0..20).flat_map(|_| broker_publishes(&mut end, s(9), "big", &payload, qos)).collect();
+        assert!(published_octets(&sent) <= 4096 + 3 * received, "{qos:?}: another address");
+    }
+}

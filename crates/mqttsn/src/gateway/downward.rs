@@ -110,6 +110,7 @@ impl Gateway {
     /// Sends what a client can receive now: messages with QoS 0 up to the first one that waits for an answer.
     pub(super) fn pump(&mut self, now: Mono, slot: u32) {
         loop {
+            self.require_proof(slot);
             let Some(session) = self.sessions.get_mut(slot) else { return };
             if session.flight.is_some() || !session.state.is_reachable() {
                 return;
@@ -131,6 +132,21 @@ impl Gateway {
                 }
             }
         }
+    }
+
+    /// Makes a REGISTER precede the first message if the message would amplify an attack on a forged address: its answer proves the
+    /// address. Returns `true` if that is new. Short and predefined topics cannot be registered.
+    fn require_proof(&mut self, slot: u32) -> bool {
+        let Some(session) = self.sessions.get_mut(slot) else { return false };
+        let Some(first) = session.queue.front().filter(|first| !first.received) else { return false };
+        if session.may_receive(first.message.payload.len() + overhead(&session.peer)) {
+            return false;
+        }
+        let id = session.topics.id(&first.message.topic).filter(|id| session.topics.is_confirmed(*id));
+        id.is_some_and(|id| {
+            session.topics.set_confirmed(id, false);
+            true
+        })
     }
 
     /// Sends the first message of a queue.
@@ -176,6 +192,7 @@ impl Gateway {
         match session.flight {
             Some(Flight::Register { message: expected, topic: id, retry }) if (expected, id) == (message, topic) => {
                 retry.answered(now, &mut session.round_trip);
+                session.proven = true;
                 session.flight = None;
                 session.topics.set_confirmed(topic, code == ReturnCode::Accepted);
             }
@@ -205,6 +222,7 @@ impl Gateway {
         if code == ReturnCode::Accepted && first.message.qos == Qos::ExactlyOnce {
             return self.refuse(Refusal::Unexpected);
         }
+        session.proven = true;
         if let Some(Flight::Publish(retry)) = session.flight.take() {
             retry.answered(now, &mut session.round_trip);
         }
@@ -246,6 +264,7 @@ impl Gateway {
             return self.out.send(&peer, &Packet::PubRel { message });
         }
         first.received = true;
+        session.proven = true;
         let (number, delivery, recorded) = (first.number, first.delivery.take(), first.recorded);
         if let Some(Flight::Publish(retry)) = session.flight.take() {
             retry.answered(now, &mut session.round_trip);
@@ -273,7 +292,12 @@ impl Gateway {
 
     /// Sends the message in flight again, or gives the client up.
     pub(super) fn retransmit(&mut self, now: Mono, slot: u32) {
+        let is_unproven = self.require_proof(slot);
         let Some(session) = self.sessions.get_mut(slot) else { return };
+        if is_unproven && matches!(session.flight, Some(Flight::Publish(_))) {
+            session.flight = None;
+            return self.pump(now, slot);
+        }
         let Some(flight) = &mut session.flight else { return };
         let profile = &self.settings.retransmission;
         let again = match flight {
@@ -399,8 +423,10 @@ impl Gateway {
 }
 
 /// Sends the first message of a queue; with DUP if it was sent before.
-fn publish_first(session: &Session, topic: TopicId, out: &mut Output) {
+fn publish_first(session: &mut Session, topic: TopicId, out: &mut Output) {
     let Some(first) = session.queue.front() else { return };
+    let octets = first.message.payload.len() + overhead(&session.peer);
+    session.octets.published = session.octets.published.saturating_add(octets);
     let (qos, retain) = (first.message.qos, first.message.retain);
     let dup = first.sent && qos != Qos::AtMostOnce;
     let data = &first.message.payload;

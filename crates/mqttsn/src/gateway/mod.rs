@@ -231,6 +231,7 @@ impl Gateway {
     fn handle_session_packet(&mut self, now: Mono, slot: u32, packet: &Packet<'_>, datagram: &Bytes) {
         let Some(session) = self.sessions.get_mut(slot) else { return };
         session.last_seen = now;
+        session.octets.received = session.octets.received.saturating_add(datagram.len());
         match packet {
             Packet::WillTopic(topic) => return self.handle_will_topic(now, slot, topic.as_ref()),
             Packet::WillMsg { message } => return self.handle_will_message(now, slot, datagram.slice_ref(message)),

@@ -8,12 +8,14 @@ use super::{ClientHandle, ClientStatus, GatewaySettings, Token, topics::TopicTab
 use crate::{
     Message, Peer,
     codec::{Connect, Qos, ReturnCode, TopicId},
-    limits::RECENT_MESSAGES,
+    limits::{RECENT_MESSAGES, UNPROVEN_OCTETS},
     retry::Retry,
 };
 
 /// Part of the keep-alive time or sleep duration for which the gateway waits in addition (MQTT 3.1.1, 3.1.2.10).
 const GRACE: f64 = 1.5;
+/// Largest factor between the octets of PUBLISH messages to an address that is not proven and those received from it.
+const AMPLIFICATION_MAX: usize = 3;
 /// Smallest grace.
 const GRACE_MIN: Duration = Duration::from_secs(1);
 
@@ -73,6 +75,10 @@ pub(super) struct Session {
     pub(super) last_seen: Mono,
     /// `true` if a datagram has followed CONNACK at any time: the client is not forged.
     pub(super) confirmed: bool,
+    /// `true` if the client has answered a message id of the gateway: its address is not forged.
+    pub(super) proven: bool,
+    /// Octets received from the address, and sent to it in PUBLISH messages.
+    pub(super) octets: Traffic,
     /// `true` if nothing has followed CONNECT: CONNACK may be lost.
     pub(super) only_connect: bool,
     /// CleanSession of the last CONNECT. One that ends the sleep does not change `clean`.
@@ -99,6 +105,13 @@ pub(super) struct Session {
     pub(super) next_number: u32,
     pub(super) next_message: u16,
     pub(super) round_trip: RoundTrip,
+}
+
+/// Octets of both directions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) received: usize,
+    pub(super) published: usize,
 }
 
 /// A subscription of a client.
@@ -233,6 +246,8 @@ impl Session {
             entered: now,
             last_seen: now,
             confirmed: false,
+            proven: false,
+            octets: Traffic::default(),
             only_connect: true,
             connect_clean: true,
             clean: true,
@@ -289,6 +304,21 @@ impl Session {
     pub(super) const fn confirm(&mut self) {
         self.confirmed = true;
         self.only_connect = false;
+    }
+
+    /// Returns `true` if a PUBLISH of a number of octets does not make the gateway amplify an attack.
+    pub(super) fn may_receive(&self, octets: usize) -> bool {
+        let Traffic { received, published } = self.octets;
+        self.proven || published + octets <= received.saturating_mul(AMPLIFICATION_MAX).saturating_add(UNPROVEN_OCTETS)
+    }
+
+    /// Changes the address, which is not proven.
+    pub(super) fn set_peer(&mut self, peer: Peer) -> Peer {
+        if peer != self.peer {
+            self.proven = false;
+            self.octets = Traffic::default();
+        }
+        std::mem::replace(&mut self.peer, peer)
     }
 
     /// Returns the time at which the state ends without a datagram.

@@ -158,7 +158,7 @@ impl Sessions {
     /// Sets the address of a session. The address must not have another session.
     pub(super) fn attach(&mut self, slot: u32, peer: Peer) {
         let Some(session) = self.get_mut(slot) else { return };
-        let before = std::mem::replace(&mut session.peer, peer);
+        let before = session.set_peer(peer);
         self.detach(slot, &before);
         self.by_peer.insert(peer, slot);
         if before.address.ip() != peer.address.ip() {
