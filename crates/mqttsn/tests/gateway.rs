@@ -895,3 +895,23 @@ fn messages_to_a_forged_address_are_limited_until_it_answers_a_registration() {
         assert!(published_octets(&sent) <= 4096 + 3 * received, "{qos:?}: another address");
     }
 }
+
+#[test]
+fn a_token_belongs_to_a_message_until_the_message_is_dropped() {
+    let settings = GatewaySettings { mode: Mode::Aggregating, acknowledge: Acknowledge::AfterStorage, ..quiet() };
+    let mut gateway = Gateway::new(settings, 1).unwrap();
+    let mut token = None;
+    let topic = TopicId::Normal(1);
+    for packet in [connect("robot"), register(1, "a"), publish(Some(Qos::AtLeastOnce), topic, 5, b"x")] {
+        gateway.handle_datagram(s(0), address(1), &datagram(&packet));
+        while let Some(event) = gateway.poll_event() {
+            if let GatewayEvent::Record { token: Some(wanted), .. } = event {
+                token = Some(wanted);
+            }
+        }
+    }
+    assert!(gateway.has_message(token.unwrap()));
+    // A clean session begins before the message is stored: it was not acknowledged.
+    gateway.handle_datagram(s(1), address(1), &datagram(&connect("robot")));
+    assert!(!gateway.has_message(token.unwrap()));
+}

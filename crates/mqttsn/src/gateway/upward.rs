@@ -160,6 +160,16 @@ impl Gateway {
         self.finish_inbound(slot, number);
     }
 
+    /// Returns `true` if the gateway still has the message of a token.
+    #[must_use]
+    pub fn has_message(&self, token: Token) -> bool {
+        let session = self.sessions.get(token.client.slot).filter(|session| session.handle == token.client);
+        session.is_some_and(|session| {
+            session.inbound.iter().any(|inbound| inbound.number == token.number)
+                || session.queue.iter().any(|outgoing| outgoing.number == token.number)
+        })
+    }
+
     /// Processes the storage of a record with a token: an acknowledgement follows.
     pub fn persisted(&mut self, token: Token) {
         let Some(session) = self.sessions.by_token(token) else { return };

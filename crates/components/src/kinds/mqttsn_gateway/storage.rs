@@ -8,12 +8,17 @@ use viaduct_mqttsn::gateway::{Gateway, Token};
 use super::runner::Broker;
 use crate::record_log::{RecordLog, RecordLogError, Recovered};
 
+/// Acknowledgements that wait until those of dropped messages are removed, at least.
+const WAITING_CHECKED_MIN: usize = 1 << 16;
+
 /// Records of sessions, or nothing if there is no folder.
 #[derive(Default)]
 pub(super) struct Storage {
     log: Option<RecordLog>,
     /// Acknowledgements that wait until their records are written.
     waiting: Vec<Token>,
+    /// Number of them at the last removal of those of dropped messages.
+    checked: usize,
     /// `true` after a failure that was logged.
     is_failing: bool,
 }
@@ -54,14 +59,24 @@ impl Storage {
             Ok(()) => {
                 self.is_failing = false;
                 self.waiting.drain(..).for_each(|token| gateway.persisted(token));
+                self.checked = 0;
                 true
             }
             Err(error) => {
+                self.limit_waiting(gateway);
                 if !std::mem::replace(&mut self.is_failing, true) {
                     tracing::error!(%error, "cannot store the sessions; messages that must be stored are not acknowledged");
                 }
                 false
             }
+        }
+    }
+
+    /// Removes the acknowledgements of dropped messages if their number has doubled, so that they are limited while nothing can be written.
+    fn limit_waiting(&mut self, gateway: &Gateway) {
+        if self.waiting.len() > WAITING_CHECKED_MIN.max(2 * self.checked) {
+            self.waiting.retain(|token| gateway.has_message(*token));
+            self.checked = self.waiting.len();
         }
     }
 }
