@@ -757,6 +757,33 @@ fn the_tables_of_a_client_are_limited() {
 }
 
 #[test]
+fn the_octets_of_a_client_that_wait_for_the_broker_are_limited() {
+    let buffer = BufferSettings { octets_per_client_max: 2000, ..BufferSettings::default() };
+    let mut end = connected(GatewaySettings { buffer, ..quiet() });
+    end.exchange(s(1), address(1), &register(1, "topic"));
+    end.broker.answers = false;
+    let send = |end: &mut GatewayEnd, at: u64, message: u16, octets: usize| {
+        let data = vec![7; octets];
+        end.exchange(s(at), address(1), &publish(Some(Qos::AtLeastOnce), TopicId::Normal(1), message, &data))
+    };
+    // One message may be longer than the limit.
+    for (message, octets) in [(2, 1990), (3, 20), (4, 20)] {
+        send(&mut end, 1, message, octets);
+    }
+    assert_eq!(end.gateway.counters().refused(Refusal::InFlight), 2);
+    expect_sent(&send(&mut end, 7, 3, 20), &[Packet::PubAck { topic: 1, message: 3, code: ReturnCode::Congestion }]);
+    end.answer(s(8));
+    expect_sent(&end.transmits(), &[puback(1, 2)]);
+    end.broker.answers = false;
+    // A short message leaves room for others.
+    for message in 5..15 {
+        send(&mut end, 9, message, 20);
+    }
+    end.answer(s(9));
+    assert_eq!(end.payloads("topic").len(), 11);
+}
+
+#[test]
 fn aggregating_gateways_merge_subscriptions_and_distribute_messages() {
     let mut end = GatewayEnd::new(GatewaySettings { mode: Mode::Aggregating, ..quiet() });
     for number in 1..=3 {

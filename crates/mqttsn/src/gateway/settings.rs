@@ -41,7 +41,8 @@ pub enum DropPolicy {
 pub struct BufferSettings {
     /// Messages per client, at least 1.
     pub messages_per_client_max: usize,
-    /// Octets of topic names and payloads per client.
+    /// Octets of topic names and payloads per client. The messages of a client that wait for the broker have the same limit, but one
+    /// always may wait.
     pub octets_per_client_max: usize,
     /// Octets of topic names and payloads of all clients.
     pub octets_max: usize,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use viaduct_units::Mono;
 
 use super::{
-    Acknowledge, ClientStatus, DeliveryOutcome, Gateway, GatewayEvent, Mode, Refusal, Token,
+    Acknowledge, ClientStatus, DeliveryOutcome, Gateway, GatewayEvent, GatewaySettings, Mode, Refusal, Token,
     output::Output,
     session::{Inbound, Session, State},
 };
@@ -81,7 +81,7 @@ impl Gateway {
             return;
         }
         let now = session.last_seen;
-        if session.inbound.len() >= self.settings.in_flight_per_client_max {
+        if !has_room(session, &message, &self.settings) {
             let oldest = session.inbound.front().map_or(now, |inbound| inbound.since);
             if now.since(oldest) > BROKER_DELAY_MAX {
                 self.refuse_publish(slot, publish, Refusal::InFlight);
@@ -269,6 +269,14 @@ impl Gateway {
         self.out.counters.published += 1;
         self.out.event(GatewayEvent::Publish { client, message, token: None });
     }
+}
+
+/// Returns `true` if a message of a client may wait for the broker, beside those that already do. One message always may.
+fn has_room(session: &Session, message: &Message, settings: &GatewaySettings) -> bool {
+    let waiting = session.inbound.iter().filter_map(|inbound| inbound.message.as_ref());
+    let octets: usize = waiting.map(Message::weight).sum();
+    session.inbound.len() < settings.in_flight_per_client_max
+        && (octets == 0 || octets + message.weight() <= settings.buffer.octets_per_client_max)
 }
 
 /// Answers a message that was received before. Returns `false` if the message is new.
