@@ -10,6 +10,8 @@ use crate::codec::{Block, BlockSize};
 
 /// Memory of a block in bytes in addition to its payload, so that many small blocks do not exceed the limit.
 const BLOCK_OVERHEAD: usize = 80;
+/// Blocks among which missing ones are searched, so that one block that never arrives does not make each other one expensive.
+const SEARCHED: usize = 256;
 /// Blocks that are sent without an answer in between (MAX_PAYLOADS).
 pub(super) const SET: u32 = 10;
 
@@ -84,10 +86,12 @@ impl Gathered {
         self.blocks.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Returns the first missing blocks up to and including `end`, at most a set.
+    /// Returns the first missing blocks up to and including `end`, at most a set. The list has at least the first one, and the others
+    /// of the next [`SEARCHED`] blocks.
     pub(super) fn missing(&self, end: u32) -> Vec<u32> {
         let end = self.last.map_or(end, |last| last.min(end));
-        (self.contiguous..=end).filter(|number| !self.blocks.contains_key(number)).take(SET as usize).collect()
+        let searched = (self.contiguous..=end).take(SEARCHED);
+        searched.filter(|number| !self.blocks.contains_key(number)).take(SET as usize).collect()
     }
 
     /// Returns the body, which must be complete.
@@ -157,6 +161,13 @@ mod tests {
         assert_eq!(body.add(block(0, true), &[9; 16]), Ok(()), "a duplicate");
         assert!(body.is_complete());
         assert_eq!(body.finish(), [&[0; 16][..], &[1; 16], &[2; 3]].concat());
+        let mut body = Gathered::new(&Budget::new(1 << 20), 1 << 20, size);
+        for number in (1..5000).filter(|number| ![100, 4000].contains(number)) {
+            assert_eq!(body.add(block(number, true), &[0; 16]), Ok(()));
+        }
+        assert_eq!(body.missing(4999), [0, 100], "the search is limited");
+        assert_eq!((body.add(block(0, true), &[0; 16]), body.missing(4999)), (Ok(()), vec![100]));
+        assert_eq!((body.add(block(100, true), &[0; 16]), body.missing(4999)), (Ok(()), vec![4000]));
         let mut body = Gathered::new(&Budget::new(20 + BLOCK_OVERHEAD), 64, size);
         assert_eq!(body.add(block(4, true), &[0; 16]), Err(JoinError::TooLarge));
         assert_eq!(body.add(block(0, true), &[0; 16]), Ok(()));
