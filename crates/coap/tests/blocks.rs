@@ -219,6 +219,26 @@ fn a_gap_between_blocks_is_refused() {
 }
 
 #[test]
+fn a_server_that_asks_for_more_than_the_body_ends_the_request() {
+    let mut client = Endpoint::new(of_size(16), 1);
+    let id = client.request(at(0), SERVER, Request::put("x", ContentFormat::OCTET_STREAM, blob(24))).unwrap();
+    for number in 0..2_u32 {
+        let datagrams = sent(&mut client);
+        let request = parse(&datagrams[0]);
+        let block = Block { number, more: true, size: BlockSize::SMALLEST }.value();
+        let mut buffer = [0; 32];
+        let acknowledgement = MessageType::Acknowledgement;
+        let mut writer =
+            Writer::datagram(&mut buffer, acknowledgement, Code::CONTINUE, request.id, &request.token).unwrap();
+        writer.option(OptionNumber::BLOCK1, &[block as u8]).unwrap();
+        let octets = writer.finish();
+        client.handle_datagram(at(0), SERVER, &bytes::Bytes::copy_from_slice(&buffer[..octets]));
+    }
+    assert!(sent(&mut client).is_empty(), "a request without a block would be another one");
+    assert_eq!(client.poll_event(), Some(Event::Failed { id, failure: Failure::Blocks }));
+}
+
+#[test]
 fn unfinished_transfers_are_bounded_and_expire() {
     let limits = Limits { bodies_octets: 64 << 10, body_octets: 32 << 10, bodies_per_peer: 2, ..Limits::default() };
     let mut server = Endpoint::new(Settings { limits, ..Settings::default() }, 1);

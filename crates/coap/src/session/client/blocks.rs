@@ -39,6 +39,10 @@ pub(super) fn continue_upload(pending: &mut Pending, sizes: &Sizes, message: &In
             // The server may ask for smaller blocks (RFC 7959, 2.5).
             let size = upload.size.min(confirmed.size);
             let sent = upload.offset() + sizes.octets(upload.size);
+            // The server asks for more, although it has the whole body.
+            if sent >= pending.request.payload.len() {
+                return Some(Step::Fail(Failure::Blocks));
+            }
             let number = u32::try_from(sent / size.octets()).unwrap_or(u32::MAX);
             pending.upload = Some(Block { number, more: true, size });
             Some(Step::Send)
