@@ -1,6 +1,6 @@
 //! The embedded broker of the process, without a socket.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use tokio::time::{Duration, Instant};
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::broker::InsideClient;
 use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqttsn::topic::has_wildcard;
 
 use crate::mqtt::local;
 
@@ -29,6 +30,8 @@ pub(super) struct Embedded {
 #[derive(Default)]
 pub(super) struct Filters {
     by_filter: BTreeMap<Arc<str>, (u32, QoS)>,
+    /// Filters with wildcards. Only these are compared with each topic.
+    wildcards: BTreeSet<Arc<str>>,
     last: u32,
 }
 
@@ -39,6 +42,9 @@ impl Filters {
         let (number, known) = self.by_filter.entry(Arc::clone(filter)).or_insert((next, qos));
         if *number == next {
             self.last = next;
+            if has_wildcard(filter) {
+                self.wildcards.insert(Arc::clone(filter));
+            }
         }
         *known = qos;
         *number
@@ -46,6 +52,7 @@ impl Filters {
 
     pub(super) fn remove(&mut self, filter: &str) {
         self.by_filter.remove(filter);
+        self.wildcards.remove(filter);
     }
 
     /// Returns `true` if a copy of a message is the one to pass on. A broker may send a copy for each of the subscriptions that match,
@@ -56,9 +63,11 @@ impl Filters {
         if numbers.is_empty() {
             return true;
         }
-        let matching =
-            self.by_filter.iter().filter(|(filter, _)| viaduct_mqtt::topic_matches_filter(&packet.topic_name, filter));
-        let first = matching.map(|(_, (number, qos))| (std::cmp::Reverse(*qos as u8), *number)).min();
+        let exact = self.by_filter.get(&*packet.topic_name);
+        let wildcards =
+            self.wildcards.iter().filter(|filter| viaduct_mqtt::topic_matches_filter(&packet.topic_name, filter));
+        let matching = exact.into_iter().chain(wildcards.filter_map(|filter| self.by_filter.get(filter)));
+        let first = matching.map(|(number, qos)| (std::cmp::Reverse(*qos as u8), *number)).min();
         first.is_none_or(|(_, number)| numbers.contains(&number))
     }
 }
