@@ -120,7 +120,7 @@ impl RobotStatus {
     /// Returns the state of the last command.
     fn command(&self) -> String {
         match (self.state.ordered(), self.state.obeyed) {
-            (Some(action), _) => format!("{} on its way", label(action)),
+            (Some(action), _) => format!("{} sent", label(action)),
             (None, Some((action, time))) => format!("{} obeyed after {time:.0} ms", label(action)),
             (None, None) => "no command yet".to_owned(),
         }
@@ -184,7 +184,7 @@ impl Totals {
             }
         }
         add("unanswered at the end", &RobotTotals::unanswered);
-        add("replaced by a newer one before", &|robot| robot.replaced);
+        add("replaced by a newer one", &|robot| robot.replaced);
         add("sent again", &|robot| robot.retransmissions);
         add("packets that the link has lost", &|robot| robot.lost_packets);
         rows.trim_fmt()
