@@ -254,7 +254,7 @@ fn octets(results: &Results) -> Section {
         &["system", "paper", "datagrams", "UDP payload", "with IPv4 and UDP", "energy uJ"],
         1,
         rows.collect(),
-        "Both directions, without link headers. The paper cites 140 octets for CoAP and 162 and 318 for MQTT with QoS 1 and 2, of a payload that it does not \
-         tell. Energy: an estimate for a radio of 250 kbit/s, 3 V and 17.4 mA.",
+        "Both directions, without link headers. The paper cites 140 octets for CoAP and 162 and 318 for MQTT with QoS 1 and 2, without \
+         the size of the payload. Energy: an estimate for a radio of 250 kbit/s, 3 V and 17.4 mA.",
     )
 }

@@ -72,7 +72,7 @@ impl Place<'_> {
 /// A server, which ends when this is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// Name and version, if it tells them.
+    /// Name and version, if the program prints them.
     pub(crate) version: String,
     /// Process identifier, to read its CPU time.
     pub(crate) process: u32,
@@ -208,7 +208,7 @@ fn mosquitto_of(mut command: Command, place: Place<'_>) -> Result<Server, String
     std::fs::write(&file, text).map_err(|cause| format!("{}: {cause}", file.display()))?;
     let started = spawn(command.arg("-c").arg(&file), SocketAddr::from((place.address(), port)));
     let server = started.and_then(|server| wait_for(place, port).map(|()| server));
-    // Nobody needs the file any more. It is in a folder for temporary files.
+    // The broker has read the file, which is in a folder for temporary files.
     let _ = std::fs::remove_file(file);
     server
 }

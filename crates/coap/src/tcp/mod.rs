@@ -302,7 +302,7 @@ impl Connection {
                 continue;
             }
             if self.write_outgoing(&outgoing) {
-                // What the connection accepts arrives.
+                // A reliable connection delivers each message that it accepts.
                 self.session.acknowledged(&mut self.core, now, outgoing.purpose);
             } else {
                 self.core.drop_one(DropReason::Unsendable);

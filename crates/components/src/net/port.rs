@@ -33,7 +33,7 @@ pub(crate) struct Port {
     component: String,
 }
 
-/// What protects the payloads.
+/// Protection of the payloads.
 enum Protection {
     None,
     Server(Box<Server>),

@@ -43,8 +43,8 @@ impl Gateway {
         self.send_to_stranger(now, peer, &Packet::ConnAck { code });
     }
 
-    /// Decides about a new session. If all sessions are in use, the oldest one whose client never sent a second datagram
-    /// makes way: its address may be forged.
+    /// Checks the limits for a new session. If all sessions are in use, the oldest one whose client never sent a second datagram
+    /// is evicted, because its address may be forged.
     fn admit(&mut self, now: Mono, peer: &Peer) -> Result<(), Refusal> {
         let address = peer.address.ip();
         let reason = if self.sessions.of_address(address) >= self.settings.clients_per_address_max {

@@ -290,7 +290,7 @@ impl Gateway {
         self.pump(now, slot);
     }
 
-    /// Sends the message in flight again, or gives the client up.
+    /// Sends the message in flight again. If it was sent often enough, the client is lost, or asleep again.
     pub(super) fn retransmit(&mut self, now: Mono, slot: u32) {
         let is_unproven = self.require_proof(slot);
         let Some(session) = self.sessions.get_mut(slot) else { return };

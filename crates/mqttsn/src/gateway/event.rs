@@ -1,4 +1,4 @@
-//! What the gateway asks of the broker side.
+//! Requests of the gateway to the broker side, and the identities in them.
 
 use std::{fmt, sync::Arc, time::Duration};
 

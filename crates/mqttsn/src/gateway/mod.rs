@@ -1,6 +1,6 @@
 //! The gateway between clients of MQTT-SN and a broker.
 //!
-//! The broker side is abstract: an external broker, an embedded one, or anything that takes and gives messages by topic
+//! The broker side is abstract: an external broker, an embedded one, or any other exchange of messages by topic
 //! name. The gateway's requests are [`GatewayEvent`]s, which the owner answers:
 //!
 //! | event | answer |

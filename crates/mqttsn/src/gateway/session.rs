@@ -340,7 +340,7 @@ impl Session {
     }
 }
 
-/// Returns a keep-alive time or sleep duration with its grace. Zero stands for the longest one.
+/// Returns a keep-alive time or sleep duration with its grace. Zero means the longest one.
 fn with_grace(duration: Duration, settings: &GatewaySettings) -> Duration {
     let duration = if duration.is_zero() { settings.keep_alive_max } else { duration.min(settings.keep_alive_max) };
     duration.mul_f64(GRACE).max(duration + GRACE_MIN)

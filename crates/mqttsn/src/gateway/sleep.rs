@@ -75,7 +75,7 @@ impl Gateway {
                 }
                 self.pump(now, slot);
             }
-            // The messages are on their way.
+            // The messages are being sent.
             State::Awake(_) => (),
             _ => self.out.send(&session.peer, &Packet::PingResp),
         }

@@ -147,7 +147,7 @@ pub(super) enum Outward {
 }
 
 impl TopicTable {
-    /// Returns the topic that stands for a name in a message to the client.
+    /// Returns the topic id of a name for a message to the client.
     ///
     /// An id that the client has comes first; then names and ids that need no registration.
     pub(super) fn outward(&mut self, client: &str, name: &str, predefined: &Predefined, max: usize) -> Outward {

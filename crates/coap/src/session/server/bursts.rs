@@ -148,7 +148,7 @@ fn missing(numbers: &[u32]) -> Response {
 }
 
 impl Exchange {
-    /// Returns what is needed to answer the request.
+    /// Returns the parts that are needed to answer the request.
     fn without_body(&self) -> Self {
         Self { etags: Vec::new(), block1: None, observe: None, ..*self }
     }

@@ -9,7 +9,7 @@
 //! | `delivered` | requests that the server has answered with success |
 //! | `dropped` | requests without success: `unencodable`, `client_error`, `server_error`, or the reason why there was no answer |
 //! | `notifications` | states of observed resources: notifications = published + refused |
-//! | `published`, `notifications_refused` | states that became a message on the bus, and those that are none of the type |
+//! | `published`, `notifications_refused` | states that became a message on the bus, and those that are not of the type |
 //! | `observations_failed` | observations that ended and begin again |
 //! | `received`, `sent`, `octets_received`, `octets_sent`, `retransmissions`, `duplicates`, `refused` | CoAP messages, as for `coap_server` |
 //!

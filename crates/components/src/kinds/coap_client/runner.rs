@@ -25,7 +25,7 @@ use crate::net::timer::PreciseTimer;
 
 /// Size of the kernel's receive buffer in bytes.
 const RECEIVE_BUFFER_OCTETS: usize = 1 << 20;
-/// Time without a response after which the log says so.
+/// Time without a response after which the silence is logged.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Characters of the server's text about an error in the log.
 const TEXT_CHARACTERS_MAX: usize = 200;
@@ -54,7 +54,7 @@ pub(super) struct Runner {
     name: String,
     /// Time since which a request waits and no response has arrived.
     waiting: Option<Instant>,
-    /// `true` after the log says that the server does not respond.
+    /// `true` after the silence of the server was logged.
     is_silent: bool,
 }
 
@@ -64,7 +64,7 @@ struct Route {
     encoder: Encoder,
     /// The request that is not answered yet.
     request: Option<RequestId>,
-    /// `true` after the log says that the server rejects the requests.
+    /// `true` after a rejected request was logged.
     is_rejected: bool,
 }
 
@@ -75,7 +75,7 @@ struct Observed {
     request: Option<RequestId>,
     /// Time at which the observation begins again, and the next wait in seconds.
     retry: (Instant, u64),
-    /// `true` after the log says that the server rejects the observation.
+    /// `true` after the rejected observation was logged.
     is_rejected: bool,
 }
 

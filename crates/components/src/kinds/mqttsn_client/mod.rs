@@ -1,7 +1,7 @@
 //! Kind `mqttsn_client`: topics of the bus to an MQTT-SN gateway, and its messages to topics of the bus.
 //!
-//! The routes are those of `mqtt_bridge`, without compression. A client has one message of QoS 1 or 2 on its way at a time; others wait. A
-//! client that loses its gateway connects again and goes on.
+//! The routes are those of `mqtt_bridge`, without compression. A client has one message of QoS 1 or 2 in flight; others wait. A
+//! client that loses its gateway connects again, and sends the messages that wait.
 //!
 //! | counter | meaning |
 //! |---|---|

@@ -33,7 +33,7 @@ const MESSAGE_OCTETS_MAX: usize = 65_507;
 const CLIENT_ID_OCTETS: usize = 23;
 /// Wait after the gateway has refused something because of congestion. The specification has five minutes.
 const ADAPTIVE_CONGESTION_WAIT: Duration = Duration::from_secs(10);
-/// Time without an answer after which the log says so.
+/// Time without an answer after which the silence is logged.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub(super) struct Runner {
     stop: Stop,
     counters: Counters,
     name: String,
-    /// Time of the start, until a gateway has answered or the log says that none does.
+    /// Time of the start, or `None` after a gateway has answered or its silence was logged.
     started: Option<Instant>,
 }
 
@@ -81,7 +81,7 @@ impl Runner {
         let client = Client::new(machine(&settings, context), context.seed());
         let mut count = tokio::time::interval(COUNT_PERIOD);
         count.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Without a gateway there is no DTLS, and any address is as good.
+        // Without a gateway there is no DTLS, and the address has no meaning.
         let gateway = settings.gateway.unwrap_or_else(|| ([0, 0, 0, 0], 0).into());
         let port = Port::client(gateway, RECEIVE_BUFFER_OCTETS, settings.dtls.as_ref(), context)?;
         let discovery = settings.discovery.as_ref().map(|one| Group::open(one.group, &one.interface, &port));
@@ -193,7 +193,7 @@ impl Runner {
         }
     }
 
-    /// Gives a message to the machine. Returns `false` if it was dropped.
+    /// Passes a message to the machine. Returns `false` if it was dropped.
     fn send(&mut self, message: Message) -> bool {
         let now = clock::mono();
         if matches!(self.client.state(), ClientState::Asleep | ClientState::Awake) {

@@ -270,7 +270,7 @@ impl External {
         number
     }
 
-    /// Returns what the task of a connection needs, and the sender of its commands.
+    /// Returns the parts that the task of a connection takes, and the sender of its commands.
     fn plan(&mut self, opening: &Opening) -> (mpsc::Sender<Command>, Plan) {
         self.last += 1;
         let number = self.last;
@@ -400,7 +400,7 @@ impl External {
         self.history.snapshot()
     }
 
-    /// Handles that the gateway has handled and stored everything that has happened.
+    /// Forgets the messages of QoS 2 that the broker has, after the gateway has stored that.
     pub(super) fn settle(&mut self) {
         let mut settled = std::mem::take(&mut self.settled);
         settled.retain(|(client, key)| {
@@ -457,7 +457,7 @@ impl External {
     /// Handles an event of a connection.
     pub(super) fn take(&mut self, now: Mono, (number, event): (u64, Event), gateway: &mut Gateway) {
         match event {
-            // What a closed connection has not published is published on the next one.
+            // Messages that a closed connection has not published are published on the next one.
             Event::Published { is_published: false, .. } if !self.links.contains_key(&number) => {}
             Event::Published { token, is_published, key } => {
                 gateway.published(token, outcome(is_published));
@@ -550,7 +550,7 @@ impl External {
     pub(super) async fn stop(mut self) {
         self.links.clear();
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        // What is left then is aborted.
+        // Connections that have not ended by then are aborted.
         _ = tokio::time::timeout(CLOSE_TIME_MAX, ended).await;
     }
 }

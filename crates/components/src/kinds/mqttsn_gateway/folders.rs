@@ -26,7 +26,7 @@ pub(super) struct Folder {
 }
 
 impl Folders {
-    /// Creates the folder for the folders, and deletes those that are not of these client identifiers: nobody would continue them.
+    /// Creates the folder for the folders, and deletes those of other client identifiers, which no connection would use again.
     pub(super) fn open<'a>(folder: &Path, client_ids: impl Iterator<Item = &'a str>) -> io::Result<Self> {
         let root = folder.join("connections");
         std::fs::create_dir_all(&root)?;

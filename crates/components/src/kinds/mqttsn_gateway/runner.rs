@@ -28,7 +28,7 @@ use crate::net::timer::PreciseTimer;
 /// Longest time after the start for which clients wait for the broker. Afterwards they are refused with *congestion*, and a client tries again
 /// after T_WAIT (five minutes).
 const OPEN_DELAY_MAX: Duration = Duration::from_secs(5);
-/// Events of the broker that are handled in a row before datagrams are received.
+/// Events of the broker that are handled one after the other before datagrams are received.
 const BATCH: usize = 64;
 /// Interval at which counters are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
@@ -284,7 +284,7 @@ impl Broker {
         }
     }
 
-    /// Handles that the gateway has handled and stored everything that has happened.
+    /// Lets the connections forget the messages of QoS 2 that the broker has, after the gateway has stored that.
     fn settle(&mut self) {
         if let Self::External(external) = self {
             external.settle();

@@ -113,10 +113,10 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acknowledge {
-    /// When the broker has it. A client repeats a message until then.
+    /// After the broker has confirmed it. A client repeats a message until then.
     #[default]
     Broker,
-    /// When it is in `folder`, which is quicker and independent of the broker. The gateway passes it on until the broker has it.
+    /// After the gateway has stored it in `folder`, which is faster and independent of the broker. The gateway sends it until the broker confirms it.
     Storage,
 }
 

@@ -195,7 +195,7 @@ impl Upstream {
         }
     }
 
-    /// Returns what reports that the connection could not be created.
+    /// Returns the reporter for a connection that cannot be created.
     pub(super) fn failure(&self) -> Failure {
         Failure(self.number, self.events.clone())
     }

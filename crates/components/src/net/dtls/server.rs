@@ -245,7 +245,7 @@ impl Server {
         Err(DropReason::NoSession)
     }
 
-    /// Gives a record to a connection.
+    /// Passes a record to a connection.
     fn feed(&mut self, now: Mono, from: SocketAddr, slot: Slot, record: &Record<'_>) -> Result<(), DropReason> {
         if self.received.len() >= RECEIVED_MAX {
             return Err(DropReason::ReceiveQueueFull);
@@ -501,7 +501,7 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Returns what a cookie is made for: the address and the parameters of the client (RFC 6347, 4.2.1).
+/// Returns the input of the cookie: the address and the parameters of the client (RFC 6347, 4.2.1).
 fn cookie_subject(from: SocketAddr, hello: &ClientHello<'_>) -> Vec<u8> {
     [&ipv6(from.ip())[..], &from.port().to_be_bytes(), hello.before_cookie, hello.after_cookie].concat()
 }
