@@ -49,7 +49,7 @@ pub struct Settings {
     /// DTLS with pre-shared keys on `listen`, which then serves `coaps://` only, usually on port 5684. Default: none.
     #[serde(default)]
     pub dtls: Option<DtlsServerSettings>,
-    /// TCP address for clients (`coap+tcp://`). Default: none.
+    /// TCP address for clients (`coap+tcp://`), without encryption. With `dtls`, only a loopback address is allowed. Default: none.
     #[serde(default)]
     pub tcp: Option<SocketAddr>,
     /// Resources, at most 64. At least one is required without `proxy`.
@@ -185,6 +185,11 @@ impl Component for CoapServer {
             }
         }
         settings.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
+        if let Some(address) = settings.tcp.filter(|address| settings.dtls.is_some() && !address.ip().is_loopback()) {
+            let problem = "is open to the network, and `dtls` does not protect TCP; expected a loopback address, or another \
+                           `coap_server` without `dtls`";
+            return Err(SettingError::new("tcp", format!("{address} {problem}")));
+        }
         check_range("receive_buffer_octets", settings.receive_buffer_octets as u64, 4096, 256 << 20)?;
         settings.limits.check()
     }
@@ -207,5 +212,21 @@ impl Component for CoapServer {
         let runner = Runner::open(&settings, context)?;
         context.spawn_io(runner.run());
         Ok(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_beside_dtls_is_not_open_to_the_network() {
+        let check = |tcp: &str, dtls: &str| {
+            let text = format!("{{\"tcp\":\"{tcp}\"{dtls},\"resources\":[{{\"path\":\"a\",\"from\":\"log/n\"}}]}}");
+            CoapServer::check(&serde_json::from_str(&text).unwrap())
+        };
+        let dtls = ",\"dtls\":{\"psk_file\":\"keys\"}";
+        assert!(check("0.0.0.0:5683", dtls).is_err_and(|error| error.problem.contains("does not protect TCP")));
+        assert!(check("127.0.0.1:5683", dtls).is_ok() && check("0.0.0.0:5683", "").is_ok());
     }
 }
