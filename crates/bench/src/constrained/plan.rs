@@ -73,8 +73,8 @@ impl Results {
 
 /// Sends messages that do not count, and then a series.
 fn measured(sender: &mut dyn Sender, count: usize) -> Result<Series, BenchError> {
-    series(sender, WARM_UP.min(count), TIME_MAX)?;
-    series(sender, count, TIME_MAX)
+    let before = series(sender, WARM_UP.min(count), TIME_MAX)?;
+    Ok(Series { first: before.samples.first().copied(), ..series(sender, count, TIME_MAX)? })
 }
 
 fn coap_form(confirmable: bool, octets: usize) -> CoapForm<'static> {

@@ -12,8 +12,10 @@ pub(super) struct Series {
     pub(super) samples: Vec<f64>,
     pub(super) undelivered: u64,
     pub(super) traffic: Traffic,
-    /// Time of connection and registration in microseconds, for MQTT-SN.
+    /// Time of connection, registration and the first message in microseconds, for MQTT-SN.
     pub(super) connect: Option<f64>,
+    /// Time of the first message after that, or of a client without a connection, in microseconds. It is not among the samples.
+    pub(super) first: Option<f64>,
 }
 
 impl Series {
