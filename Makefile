@@ -99,4 +99,4 @@ screenshot: build  ## Take the screenshot of the README
 clean:  ## Remove all build outputs
 	$(CARGO) clean
 	$(MAKE) -C rivals clean
-	rm -rf .cache dashboard/dist dashboard/dist-desk dashboard/node_modules
+	rm -rf .cache dashboard/dist dashboard/dist-desk dashboard/node_modules examples/microcontroller/target
