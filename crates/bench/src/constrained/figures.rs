@@ -204,11 +204,11 @@ fn clients(results: &Results) -> Section {
         ]
     });
     section(
-        "Clients with ten messages of QoS 1 per second each",
+        "Clients with ten messages of QoS 1, or confirmable ones, per second each",
         &["system", "messages", "p50 us", "p99 us", "CPU %", "undelivered"],
         1,
         rows.collect(),
-        "CPU: time of the process of the gateway, with the embedded broker if there is one, in per cent of one core. The clients share the cores.",
+        "CPU: time of the process of the gateway, with the embedded broker if there is one, or of the CoAP server, in per cent of one core. The clients share the cores.",
     )
 }
 

@@ -1,6 +1,7 @@
 //! The cells on this host, in the order of measuring.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ const TIME_MAX: Duration = Duration::from_secs(8);
 const SIZES: [usize; 4] = [4, 64, 256, 1024];
 /// Messages of a series of the sweep.
 const SWEEP_MESSAGES: usize = 2_000;
+/// Messages of clients in Python, which take longer.
+const PYTHON_MESSAGES_MAX: usize = 2000;
 /// Numbers of clients.
 const CROWDS: [usize; 3] = [1, 100, 1_000];
 
@@ -196,7 +199,54 @@ fn rivals(options: &Options, results: &mut Results) -> Result<(), BenchError> {
         }
         Err(why) => results.missing(label, &why),
     }
+    mqttsn_clients(options, results)
+}
+
+/// Measures the clients of MQTT-SN that a registry offers, with our gateway and its embedded broker.
+fn mqttsn_clients(options: &Options, results: &mut Results) -> Result<(), BenchError> {
+    let gateway = setup::gateway_node(options, Place::Host, Behind::Embedded, false, 1000);
+    let gateway = gateway.map_err(BenchError::part("cannot start a node"))?;
+    for client in ["mqttsn", "mqtt-sn-12"] {
+        let label = format!("client {client} (PyPI), our gateway and embedded broker");
+        match mqttsn_client(options, client, gateway.address) {
+            Ok(series) => {
+                let params = sn_params(Qos::AtLeastOnce, "aggregating", "embedded", PAYLOAD_OCTETS);
+                results.add(Part::Consecutive, client, params, &label, series);
+            }
+            Err(why) => results.missing(&label, &why),
+        }
+    }
     Ok(())
+}
+
+fn mqttsn_client(options: &Options, client: &str, gateway: SocketAddr) -> Result<Series, String> {
+    let (python, script) = (python(), options.rivals().join("constrained/mqttsn_clients.py"));
+    if !python.is_file() || !script.is_file() {
+        return Err(format!("`{}` or `{}` is missing", python.display(), script.display()));
+    }
+    let mut command = Command::new(python);
+    let (host, port) = (gateway.ip().to_string(), gateway.port().to_string());
+    let count = options.messages.min(PYTHON_MESSAGES_MAX).to_string();
+    command.arg(script).args([client, &host, &port, &count, &PAYLOAD_OCTETS.to_string()]);
+    series_of(&mut command)
+}
+
+/// Returns the Python of the tests.
+fn python() -> PathBuf {
+    std::env::var_os("VIADUCT_PYTHON").map_or_else(|| ".cache/venv/bin/python".into(), PathBuf::from)
+}
+
+/// Runs a client that prints its times as JSON.
+fn series_of(command: &mut Command) -> Result<Series, String> {
+    let output = command.output().map_err(|cause| cause.to_string())?;
+    let value: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
+    let samples = value["latencies_ns"].as_array().into_iter().flatten();
+    Ok(Series {
+        samples: samples.filter_map(Value::as_f64).map(|ns| ns / 1e3).collect(),
+        undelivered: value["undelivered"].as_u64().unwrap_or(0),
+        ..Series::default()
+    })
 }
 
 type RivalServer = (&'static str, &'static str, bool, Result<Server, String>);
@@ -204,8 +254,7 @@ type RivalServer = (&'static str, &'static str, bool, Result<Server, String>);
 fn servers(options: &Options) -> Vec<RivalServer> {
     let folder = options.rivals();
     let address = || Place::Host.port().map(|port| (Place::Host.address(), port).into());
-    let python =
-        std::env::var_os("VIADUCT_PYTHON").map_or_else(|| ".cache/venv/bin/python".into(), std::path::PathBuf::from);
+    let python = python();
     let aiocoap = || {
         let script = folder.join("constrained/aiocoap_server.py");
         if !python.is_file() || !script.is_file() {
@@ -250,15 +299,7 @@ pub(super) fn libcoap_client(
     };
     let (host, port) = (server.ip().to_string(), server.port().to_string());
     command.args([&host, &port, PATH, &count.to_string(), &PAYLOAD_OCTETS.to_string(), "con"]);
-    let output = command.output().map_err(|cause| cause.to_string())?;
-    let value: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim().to_owned())?;
-    let samples = value["latencies_ns"].as_array().into_iter().flatten();
-    Ok(Series {
-        samples: samples.filter_map(Value::as_f64).map(|ns| ns / 1e3).collect(),
-        undelivered: value["undelivered"].as_u64().unwrap_or(0),
-        ..Series::default()
-    })
+    series_of(&mut command)
 }
 
 /// Measures MQTT and HTTP over TCP.
@@ -317,28 +358,44 @@ pub(super) fn crowds(options: &Options, results: &mut Results) -> Result<(), Ben
             }
         };
         for clients in CROWDS {
-            print_progress(&format!("constrained: {clients} clients, {mode}, {path}"));
             let gateway = setup::gateway_node(options, Place::Host, behind, mode == "transparent", 2 * clients);
             let gateway = gateway.map_err(BenchError::part("cannot start a node"))?;
-            let time = Duration::from_secs(options.crowd_s);
-            let mut before = None;
-            let sent = crowd::run(gateway.address, clients, time, || before = setup::cpu_seconds(gateway.process));
-            let series = match sent {
-                Ok(series) => series,
-                Err(error) => {
-                    results.missing(&format!("{clients} clients, {mode}, {path}"), &error.to_string());
-                    continue;
-                }
-            };
-            let used = setup::cpu_seconds(gateway.process).zip(before).map(|(after, before)| after - before);
             let params = json!({
                 "qos": 1, "mode": mode, "path": path, "clients": clients, "loss": 0, "rtt_ms": 0, "payload": crowd::OCTETS,
             });
-            results.add(Part::Clients, "viaduct.mqttsn", params, &format!("{clients} clients, {mode}, {path}"), series);
-            if let Some(cell) = results.cells.last_mut() {
-                cell.cpu_percent = used.map(|used| 100.0 * used / time.as_secs_f64());
-            }
+            let label = format!("{clients} clients of MQTT-SN, {mode}, {path}");
+            crowd_cell(options, (crowd::Protocol::MqttSn, &gateway), clients, (params, &label), results);
         }
     }
+    for clients in CROWDS {
+        let server = setup::coap_node(options, Place::Host).map_err(BenchError::part("cannot start a node"))?;
+        let params = json!({ "type": "con", "clients": clients, "loss": 0, "rtt_ms": 0, "payload": crowd::OCTETS });
+        let label = format!("{clients} clients of CoAP, coap_server to bus");
+        crowd_cell(options, (crowd::Protocol::Coap, &server), clients, (params, &label), results);
+    }
     Ok(())
+}
+
+/// Measures clients of a server, and the CPU time of that.
+fn crowd_cell(
+    options: &Options,
+    (protocol, server): (crowd::Protocol, &setup::Server),
+    clients: usize,
+    (params, label): (Value, &str),
+    results: &mut Results,
+) {
+    print_progress(&format!("constrained: {label}"));
+    let time = Duration::from_secs(options.crowd_s);
+    let mut before = None;
+    let sent = crowd::run(protocol, server.address, clients, time, || before = setup::cpu_seconds(server.process));
+    let series = match sent {
+        Ok(series) => series,
+        Err(error) => return results.missing(label, &error.to_string()),
+    };
+    let used = setup::cpu_seconds(server.process).zip(before).map(|(after, before)| after - before);
+    let name = if protocol == crowd::Protocol::Coap { "viaduct.coap" } else { "viaduct.mqttsn" };
+    results.add(Part::Clients, name, params, label, series);
+    if let Some(cell) = results.cells.last_mut() {
+        cell.cpu_percent = used.map(|used| 100.0 * used / time.as_secs_f64());
+    }
 }
