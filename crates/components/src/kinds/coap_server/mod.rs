@@ -15,7 +15,7 @@
 //! | `retransmissions`, `duplicates` | messages sent again, and received again |
 //! | `refused` | received messages that were dropped, by reason |
 //! | `connections` | TCP connections that were accepted |
-//! | `connections_refused` | TCP connections that were refused, by reason; one address may have a quarter of `connections_max` |
+//! | `connections_refused` | TCP connections that were refused, by reason |
 //! | `connections_ended` | TCP connections that ended, by reason; `slow`: the client reads too slowly |
 
 mod proxy;
@@ -127,7 +127,8 @@ pub struct LimitSettings {
     /// clients have not read yet have the same limit; beyond it, the clients that do not read are disconnected.
     #[schemars(range(min = 64, max = 17_179_869_184_u64))]
     pub transfer_octets_max: u64,
-    /// Maximum number of TCP connections, 1 to 100000. Beside payloads in transfer and responses, a connection takes up to 384 KiB.
+    /// Maximum number of TCP connections, 1 to 100000. One address may have a quarter of them, a loopback address three quarters.
+    /// Beside payloads in transfer and responses, a connection takes up to 384 KiB.
     #[schemars(range(min = 1, max = 100_000))]
     pub connections_max: usize,
 }
