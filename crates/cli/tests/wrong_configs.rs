@@ -681,6 +681,22 @@ fn an_address_that_others_can_reach_needs_a_login_or_a_word() {
     for (open, allowed, key) in [
         (api(""), api(", anonymous: true"), "components.api.settings.listen: 0.0.0.0:8080 is not a loopback address"),
         (node(""), node("http_anonymous: true\n"), "http: 0.0.0.0:9100 is not a loopback address"),
+        (
+            one("mqttsn_gateway", "{ listen: \"0.0.0.0:1884\", broker: \"mqtt://127.0.0.1\" }"),
+            one("mqttsn_gateway", "{ listen: \"0.0.0.0:1884\", anonymous: true, broker: \"mqtt://127.0.0.1\" }"),
+            "listen: 0.0.0.0:1884 is not a loopback address",
+        ),
+        (
+            one(
+                "coap_server",
+                "{ tcp: \"0.0.0.0:5683\", resources: [ { path: a, to: a, type: { opaque: a }, encoding: native } ] }",
+            ),
+            one(
+                "coap_server",
+                "{ tcp: \"0.0.0.0:5683\", anonymous: true, resources: [ { path: a, to: a, type: { opaque: a }, encoding: native } ] }",
+            ),
+            "tcp: 0.0.0.0:5683 is not a loopback address",
+        ),
     ] {
         let (code, stderr) = check(&open);
         assert!(code == 2 && stderr.contains(key), "{stderr}");

@@ -126,7 +126,7 @@ pub(crate) fn node_of(mut command: Command, address: SocketAddr, config: &str) -
 pub(crate) fn coap_node(options: &Options, place: Place<'_>) -> Result<Server, String> {
     let address = SocketAddr::from((place.address(), place.port()?));
     let config = format!(
-        "node: bench\ncomponents:\n  server:\n    kind: coap_server\n    settings:\n      listen: {address}\n      \
+        "node: bench\ncomponents:\n  server:\n    kind: coap_server\n    settings:\n      listen: {address}\n      anonymous: true\n      \
          timers: adaptive\n      address_check: \"off\"\n      \
          resources: [ {{ path: {PATH}, to: sink, type: {{ opaque: blob }}, encoding: native }} ]\n"
     );
@@ -173,7 +173,7 @@ pub(crate) fn gateway_node(
         }
     };
     let config = format!(
-        "node: bench\ncomponents:\n{broker}  gateway:\n    kind: mqttsn_gateway\n    settings:\n      listen: {address}\n      \
+        "node: bench\ncomponents:\n{broker}  gateway:\n    kind: mqttsn_gateway\n    settings:\n      listen: {address}\n      anonymous: true\n      \
          {settings}\n      timers: adaptive\n      limits: {{ clients_max: {clients_max} }}\n"
     );
     node(options, place, address, &config)

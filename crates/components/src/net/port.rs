@@ -229,6 +229,17 @@ fn dtls_counters<C: Component>(context: &Context<C>) -> MachineCounters<Counters
     })
 }
 
+/// Checks that only this machine reaches an address without a key, unless everyone may come in.
+pub(crate) fn check_open(key: &str, address: SocketAddr, anonymous: bool) -> Result<(), SettingError> {
+    if address.ip().is_loopback() || anonymous {
+        return Ok(());
+    }
+    let problem = format!(
+        "{address} is not a loopback address, and clients need no key: set `dtls`, or `anonymous: true` to serve everyone who can reach it"
+    );
+    Err(SettingError::new(key, problem))
+}
+
 /// Checks that a file with keys can be used.
 pub(crate) fn check_keys<T>(loaded: Option<Result<T, DtlsError>>) -> Result<(), SettingError> {
     match loaded {

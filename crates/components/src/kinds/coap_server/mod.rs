@@ -33,7 +33,7 @@ use viaduct_node::{Component, Context, Edges, Resource as Taken, SettingError, S
 
 use crate::mqtt::client::check_range;
 use crate::net::dtls::DtlsServerSettings;
-use crate::net::port::check_keys;
+use crate::net::port::{check_keys, check_open};
 use crate::retransmission::Timers;
 pub use proxy::ProxySettings;
 use runner::Runner;
@@ -49,6 +49,9 @@ pub struct Settings {
     /// DTLS with pre-shared keys on `listen`, which then serves `coaps://` only, usually on port 5684. Default: none.
     #[serde(default)]
     pub dtls: Option<DtlsServerSettings>,
+    /// Serves everyone who can reach the address, without a key. Required without `dtls` if an address is not a loopback address.
+    #[serde(default)]
+    pub anonymous: bool,
     /// TCP address for clients (`coap+tcp://`), without encryption. With `dtls`, only a loopback address is allowed. Default: none.
     #[serde(default)]
     pub tcp: Option<SocketAddr>,
@@ -191,6 +194,10 @@ impl Component for CoapServer {
                            `coap_server` without `dtls`";
             return Err(SettingError::new("tcp", format!("{address} {problem}")));
         }
+        if settings.dtls.is_none() {
+            check_open("listen", settings.listen, settings.anonymous)?;
+            settings.tcp.map_or(Ok(()), |address| check_open("tcp", address, settings.anonymous))?;
+        }
         check_range("receive_buffer_octets", settings.receive_buffer_octets as u64, 4096, 256 << 20)?;
         settings.limits.check()
     }
@@ -228,6 +235,7 @@ mod tests {
         };
         let dtls = ",\"dtls\":{\"psk_file\":\"keys\"}";
         assert!(check("0.0.0.0:5683", dtls).is_err_and(|error| error.problem.contains("does not protect TCP")));
-        assert!(check("127.0.0.1:5683", dtls).is_ok() && check("0.0.0.0:5683", "").is_ok());
+        assert!(check("127.0.0.1:5683", dtls).is_ok() && check("0.0.0.0:5683", ",\"anonymous\":true").is_ok());
+        assert!(check("0.0.0.0:5683", "").is_err_and(|error| error.problem.contains("not a loopback address")));
     }
 }

@@ -12,6 +12,7 @@ use viaduct_node::SettingError;
 use crate::mqtt::client::tls::{self, TlsSettings};
 use crate::mqtt::client::{OutboxSettings, ReconnectSettings, Version, check_client_id, check_range};
 use crate::net::dtls::DtlsServerSettings;
+use crate::net::port::check_open;
 use crate::net::port::check_server;
 use crate::retransmission::Timers;
 
@@ -25,6 +26,9 @@ pub struct Settings {
     /// DTLS with pre-shared keys on `listen`, which then serves clients with a key only. Default: none.
     #[serde(default)]
     pub dtls: Option<DtlsServerSettings>,
+    /// Serves everyone who can reach the address, without a key. Required without `dtls` if the address is not a loopback address.
+    #[serde(default)]
+    pub anonymous: bool,
     /// Identifier of the gateway in ADVERTISE and GWINFO, 0 to 255. Default: 1.
     #[serde(default = "default_gateway_id")]
     pub gateway_id: u8,
@@ -225,6 +229,9 @@ impl Settings {
         }
         self.discovery.as_ref().map_or(Ok(()), DiscoverySettings::check)?;
         self.dtls.as_ref().map_or(Ok(()), |dtls| dtls.check("dtls"))?;
+        if self.dtls.is_none() {
+            check_open("listen", self.listen, self.anonymous)?;
+        }
         check_range("receive_buffer_octets", self.receive_buffer_octets as u64, 4096, 256 << 20)?;
         self.limits.check()?;
         check_predefined(&self.predefined)?;
