@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full bench-constrained size-constrained rivals dashboard build build-ros2 setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full bench-bridge bench-bridge-full bench-constrained bench-abuse size-constrained rivals dashboard build build-ros2 setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -38,7 +38,7 @@ lint:  ## Check formatting and run clippy, without warnings
 fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
-bench: bench-its bench-bus bench-drive bench-bridge bench-constrained  ## Run all benches
+bench: bench-its bench-bus bench-drive bench-bridge bench-constrained bench-abuse  ## Run all benches
 
 bench-its: build  ## Measure C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
@@ -64,6 +64,9 @@ bench-bridge-full: build rivals  ## Measure ROS over MQTT with the paper's 600 m
 bench-constrained: build rivals  ## Measure MQTT-SN and CoAP, with rivals and the paper's figures; lossy links need root (writes bench-constrained.json and .html)
 	-@scripts/size-constrained
 	$(AS_ROOT) $(VIADUCT) bench constrained --json bench-constrained.json --html bench-constrained.html
+
+bench-abuse: build  ## Attack the listeners of a node while others are served (writes bench-abuse.json and .html)
+	$(VIADUCT) bench abuse --json bench-abuse.json --html bench-abuse.html
 
 size-constrained:  ## Measure code and memory of the codecs of MQTT-SN and CoAP on microcontrollers
 	@scripts/size-constrained
