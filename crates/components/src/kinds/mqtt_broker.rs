@@ -73,8 +73,6 @@ const BACKLOG_MAX: u64 = 64;
 const TOPIC_ALIASES_MAX: u16 = 64;
 /// Largest password file in bytes: about 10,000 users.
 const PASSWORD_FILE_OCTETS_MAX: u64 = 1 << 20;
-/// Messages of each quality of service that wait for the socket of one client. A publisher waits for the client then.
-const LANE_MESSAGES_MAX: usize = 256;
 /// Log lines about refused clients.
 const LOGGED_PER_SECOND: u32 = 1;
 /// Maximum number of unacknowledged messages from a client.
@@ -202,8 +200,8 @@ pub struct LimitSettings {
     /// Maximum number of subscriptions of a client, 1 to 100000.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscriptions_max: usize,
-    /// Maximum number of messages that wait for a disconnected client, 1 to 1000000. On a connection, 256 messages of QoS 0 and as many
-    /// of QoS 1 wait, or fewer if this number is lower.
+    /// Maximum number of messages that wait for one client, 1 to 1000000. It applies to QoS 0 and QoS 1 separately on a
+    /// connection, and to the session while the client is disconnected.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queued_messages_max: usize,
     /// Maximum size of the messages that wait for a disconnected client, in bytes, 1024 to 17179869184 (16 GiB).
@@ -227,7 +225,7 @@ impl Default for LimitSettings {
             sessions_max: 1_000,
             packet_octets_max: 16 << 20,
             subscriptions_max: 100,
-            queued_messages_max: 1_000,
+            queued_messages_max: 10_000,
             queued_octets_max: 4 << 20,
             retained_messages_max: 10_000,
             retained_octets_max: 1 << 20,
@@ -461,7 +459,7 @@ fn config(settings: &Settings) -> BrokerConfig {
     };
     BrokerConfig {
         topic_alias_maximum: TOPIC_ALIASES_MAX,
-        client_channel_capacity: limits.queued_messages_max.min(LANE_MESSAGES_MAX),
+        client_channel_capacity: limits.queued_messages_max,
         server_receive_maximum: Some(RECEIVE_MAXIMUM),
         ..BrokerConfig::default()
     }
