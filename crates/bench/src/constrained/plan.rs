@@ -27,7 +27,9 @@ const SIZES: [usize; 4] = [4, 64, 256, 1024];
 /// Messages of a series of the sweep.
 const SWEEP_MESSAGES: usize = 2_000;
 /// Messages of clients in Python, which take longer.
-const PYTHON_MESSAGES_MAX: usize = 2000;
+const PYTHON_MESSAGES_MAX: usize = 200;
+/// Seconds after which such a client is stopped.
+const PYTHON_TIME_MAX_S: &str = "20";
 /// Numbers of clients.
 const CROWDS: [usize; 3] = [1, 100, 1_000];
 
@@ -224,11 +226,12 @@ fn mqttsn_client(options: &Options, client: &str, gateway: SocketAddr) -> Result
     if !python.is_file() || !script.is_file() {
         return Err(format!("`{}` or `{}` is missing", python.display(), script.display()));
     }
-    let mut command = Command::new(python);
+    let mut command = Command::new("timeout");
+    command.arg(PYTHON_TIME_MAX_S).arg(python);
     let (host, port) = (gateway.ip().to_string(), gateway.port().to_string());
     let count = options.messages.min(PYTHON_MESSAGES_MAX).to_string();
     command.arg(script).args([client, &host, &port, &count, &PAYLOAD_OCTETS.to_string()]);
-    series_of(&mut command)
+    series_of(&mut command).map_err(|why| if why.is_empty() { "it takes too long".to_owned() } else { why })
 }
 
 /// Returns the Python of the tests.
