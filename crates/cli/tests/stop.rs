@@ -1,4 +1,4 @@
-//! What happens at the stop of a node to messages that it has accepted.
+//! Accepted messages at the stop of a node.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 

@@ -661,7 +661,7 @@ fn a_cpu_that_the_machine_does_not_have_is_refused() {
 }
 
 #[test]
-fn a_file_with_2000_components_is_read_once() {
+fn a_file_with_2000_components_is_accepted() {
     let components: String = (0..2000)
         .map(|index| format!("  c{index}: {{ kind: generator, settings: {{ topic: t{index} }} }}\n"))
         .collect();

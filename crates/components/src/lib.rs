@@ -26,7 +26,6 @@ mod motion;
 pub mod mqtt;
 mod mqttsn;
 pub mod net;
-mod rate_limiter;
 mod record_log;
 pub mod retransmission;
 mod ros1_type;

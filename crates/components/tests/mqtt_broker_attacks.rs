@@ -1,4 +1,4 @@
-//! What the embedded broker does with clients that attack it: each is refused, counted, and harms no other client.
+//! Attacks on the embedded broker: each client is refused and counted, and other clients are served.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 

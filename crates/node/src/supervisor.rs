@@ -75,7 +75,7 @@ pub struct Node {
     ticker: tokio::task::JoinHandle<()>,
 }
 
-/// How a node has stopped.
+/// Result of the stop of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     /// `true` if every queue was drained.

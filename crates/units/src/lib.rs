@@ -7,6 +7,7 @@
 mod position;
 mod quantity;
 mod random;
+mod rate_limiter;
 pub mod retransmission;
 mod station;
 mod time;
@@ -14,5 +15,6 @@ mod time;
 pub use position::{BoundingBox, BoundingBoxError, Position};
 pub use quantity::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared};
 pub use random::Rng;
+pub use rate_limiter::RateLimiter;
 pub use station::{StationId, StationType};
 pub use time::{ITS_EPOCH_TAI, Mono, Now, Tai, TimestampIts};

@@ -27,7 +27,7 @@ enum Content {
     Gzip(&'static [u8]),
 }
 
-/// What the page may load: files of this server only. The map has a worker from a blob, and styles at its elements.
+/// Content security policy: the page loads files of this server only. The map has a worker from a blob, and styles at its elements.
 const SECURITY_POLICY: &str = "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; \
                                worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 

@@ -1,11 +1,10 @@
 //! The road network for the dashboard.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use axum::body::Bytes;
 use serde::Deserialize;
+use viaduct_node::files;
 
 use crate::settings::{MapSource, SettingsError};
 
@@ -47,17 +46,12 @@ fn read(path: &Path) -> Result<Bytes, SettingsError> {
     let invalid = |problem: &dyn std::fmt::Display| {
         SettingsError::new("map.file", &format_args!("{}: {problem}", path.display()))
     };
-    let mut text = Vec::new();
-    let file = File::open(path).map_err(|error| invalid(&error))?;
-    file.take(MAP_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| invalid(&error))?;
+    let text = files::read_octets(path, MAP_BYTES_MAX).map_err(|error| invalid(&error))?;
     check(&text).map_err(|problem| invalid(&problem))?;
     Ok(text.into())
 }
 
 fn check(text: &[u8]) -> Result<(), String> {
-    if text.len() as u64 > MAP_BYTES_MAX {
-        return Err(format!("the file has more than {MAP_BYTES_MAX} bytes"));
-    }
     let map: Collection = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if map.r#type != "FeatureCollection" {
         return Err(format!("expected a FeatureCollection, found `{}`", map.r#type));

@@ -89,7 +89,7 @@ impl Attack {
         !matches!(self, Self::IdleApi | Self::IdleEndpoint | Self::Trickle | Self::LongAnswers)
     }
 
-    /// Attacks. Returns what the target refused, in words.
+    /// Runs the attack. Returns a description of its success.
     pub(super) fn run(self, target: &Target, options: &Options) -> Result<String, BenchError> {
         let http = || target.http.ok_or_else(|| BenchError::broken("attack", "the target has no HTTP"));
         match self {

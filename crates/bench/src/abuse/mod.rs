@@ -54,7 +54,7 @@ impl Options {
     }
 }
 
-/// What an attack did to a target.
+/// Result of an attack on a target.
 struct Outcome {
     attack: Attack,
     kind: Kind,
@@ -63,8 +63,8 @@ struct Outcome {
     /// CPU time of the process in seconds, and the duration of the attack.
     cpu_s: f64,
     time_s: f64,
-    /// What the target refused, in words.
-    refused: String,
+    /// Description of the success of the attack.
+    success: String,
     rows: Vec<Row>,
 }
 
@@ -97,7 +97,7 @@ fn measure(attack: Attack, kind: Kind, options: &Options) -> Result<Outcome, Ben
     let probes = Probes::start(&target)?;
     std::thread::sleep(BEFORE);
     let usage = target.watch()?;
-    let refused = attack.run(&target, options)?;
+    let success = attack.run(&target, options)?;
     let usage = usage.stop()?;
     let outcomes = probes.stop()?;
     let params = json!({ "attack": attack.name() });
@@ -108,16 +108,16 @@ fn measure(attack: Attack, kind: Kind, options: &Options) -> Result<Outcome, Ben
         memory: usage.memory,
         cpu_s: usage.cpu_s,
         time_s: usage.time_s,
-        refused,
+        success,
         rows: rows.collect(),
     })
 }
 
 fn section(outcomes: &[Outcome]) -> Section {
-    let columns = ["attack", "target", "what it got", "RSS before, MiB", "RSS at most, MiB", "CPU, s", "time, s"];
+    let columns = ["attack", "target", "success", "RSS before, MiB", "RSS at most, MiB", "CPU, s", "time, s"];
     let row = |outcome: &Outcome| {
         let figures = [outcome.memory.0, outcome.memory.1, outcome.cpu_s, outcome.time_s];
-        let words = [outcome.attack.name(), outcome.kind.name(), &outcome.refused].map(str::to_owned);
+        let words = [outcome.attack.name(), outcome.kind.name(), &outcome.success].map(str::to_owned);
         words.into_iter().chain(figures.map(|figure| format!("{figure:.1}"))).collect()
     };
     Section {

@@ -28,7 +28,7 @@ pub(super) struct Probes {
     threads: Vec<(&'static str, JoinHandle<Outcome>)>,
 }
 
-/// What a client measured.
+/// Result of a client.
 pub(super) enum Outcome {
     /// Microseconds, and requests without an answer.
     Latencies(Vec<f64>, u64),

@@ -107,7 +107,7 @@ pub(super) struct Watch {
     started: Instant,
 }
 
-/// What a process used.
+/// Memory and CPU time of a process.
 pub(super) struct Usage {
     /// Resident memory before and at most, in MiB.
     pub(super) memory: (f64, f64),

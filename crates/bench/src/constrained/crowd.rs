@@ -27,7 +27,7 @@ pub(super) const OCTETS: usize = 20;
 /// Longest wait for one answer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// What the clients speak.
+/// Protocol of the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     /// MQTT-SN with QoS 1, to a gateway.

@@ -52,7 +52,7 @@ use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
 use crate::mqtt::local;
 use crate::mqtt::message::Message;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
-use crate::rate_limiter::RateLimiter;
+use viaduct_units::RateLimiter;
 
 /// Time limit for disconnecting the clients when the node stops. The node as a whole has two seconds.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);

@@ -29,8 +29,8 @@ use super::samples::{Destination, Received, SampleOutput};
 use super::typed::{InboundType, Sink};
 use super::{check_qos, subscription};
 use crate::encoding::Encoding;
-use crate::rate_limiter::RateLimiter;
 use crate::v2x::request;
+use viaduct_units::RateLimiter;
 
 /// Longest topic level in an answer, in characters.
 const LEVEL_CHARACTERS_MAX: usize = 64;

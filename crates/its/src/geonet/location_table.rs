@@ -66,7 +66,7 @@ pub(super) struct PacketInfo<'a> {
 
 /// The entries of all stations.
 ///
-/// Each packet takes a time that does not depend on the number of stations. A flood of new addresses evicts its own entries only,
+/// The time for a packet grows with the logarithm of the number of stations. A flood of new addresses evicts its own entries only,
 /// as long as fewer than [`LOCATION_TABLE_ENTRIES_MAX`] stations are known for longer than [`NEWCOMER_TIME`].
 #[derive(Debug, Default)]
 pub(crate) struct LocationTable {
@@ -181,7 +181,7 @@ impl LocationTable {
         order.insert((expires, key));
     }
 
-    /// Removes the entries that have expired. Each entry is removed once, so this is constant per packet on average.
+    /// Removes the entries that have expired: one per packet on average, because each is removed once.
     fn remove_expired(&mut self, now: Mono) {
         for order in [&mut self.newcomers, &mut self.known] {
             while let Some((_, key)) = order.first().copied().filter(|(expires, _)| *expires <= now) {

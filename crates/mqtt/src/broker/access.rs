@@ -1,4 +1,4 @@
-//! Who may connect, and what clients may publish.
+//! Logins, and the topics on which clients may publish.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -25,7 +25,7 @@ const ADDRESSES_MAX: usize = 4096;
 /// Passwords that are verified at the same time. Each needs 19 MiB and 0.1 s of a CPU.
 const VERIFICATIONS_MAX: usize = 2;
 
-/// Who may connect.
+/// Rules for logins.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     /// Hashes of passwords by user, in the PHC form of argon2.
@@ -37,7 +37,7 @@ pub struct AccessRules {
     pub sessions_max: usize,
 }
 
-/// Why a client was refused.
+/// Reason for which a client is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedClient {
     /// The user or the password is wrong.

@@ -1,4 +1,4 @@
-//! What a client may send before its CONNECT is complete, and how long it may not read.
+//! Limits of a connection: octets before the CONNECT is complete, and time in which the client reads nothing.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ const CONNECT: u8 = 0x10;
 /// Time without progress after which a client that does not read is disconnected.
 const STALL_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// What keeps a client's place among the connections of a listener.
+/// The place of a client among the connections of a listener, which is free again when this is dropped.
 pub type Place = Box<dyn Send + Sync>;
 
 /// `true` once the CONNECT of a client is complete.

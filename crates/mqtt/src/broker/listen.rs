@@ -35,7 +35,7 @@ const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time after which the listener tries again if a connection cannot be accepted.
 const ACCEPT_WAIT: Duration = Duration::from_millis(100);
 
-/// Admits a connection: returns what keeps its place, or `None` to close it.
+/// Admits a connection: returns its place, or `None` to close it.
 pub type Admit = Arc<dyn Fn(&TcpStream, SocketAddr) -> Option<Place> + Send + Sync>;
 
 /// Returns the TLS parameters for a new connection.
@@ -50,7 +50,7 @@ pub struct Listen {
     pub web_socket: Option<String>,
 }
 
-/// What serves the clients of all listeners.
+/// The server of the clients of all listeners.
 #[derive(Clone)]
 pub(super) struct Clients {
     config: Arc<BrokerConfig>,

@@ -1,7 +1,7 @@
 //! The broker.
 //!
-//! Sessions, subscriptions and messages are those of `mqtt5`. The listeners are here, so that a client is limited before it has
-//! logged in, and a slow handshake delays nobody.
+//! Sessions, subscriptions and messages are those of `mqtt5`. The listeners are here, so that limits apply before the login, and
+//! handshakes do not wait for each other.
 
 mod access;
 mod guard;
@@ -33,7 +33,7 @@ use self::listen::Clients;
 pub use self::listen::{Admit, Listen, TlsConfigs};
 use crate::{BoxFuture, MqttError};
 
-/// Address of a listener that accepts nobody.
+/// Address of a listener that accepts no connection.
 const UNUSED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A broker that listens, and does not accept clients before [`Broker::spawn`].

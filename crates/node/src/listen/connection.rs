@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep};
 use super::Place;
 
 /// A connection that ends if it has had no traffic for some time.
-pub struct LimitedConnection {
+pub(super) struct LimitedConnection {
     stream: TcpStream,
     _place: Place,
     idle_max: Duration,

@@ -4,17 +4,16 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use viaduct_bus::{Bus, Counter, clock};
-use viaduct_units::Mono;
+use viaduct_units::RateLimiter;
 
 use super::descriptors;
 
-/// Time between two log lines about refused connections.
-const LOG_PERIOD: Duration = Duration::from_secs(1);
+/// Log lines about refused connections.
+const LOGGED_PER_SECOND: u32 = 1;
 
-/// What a loopback address may have in multiples of other addresses.
+/// Share of a loopback address, in multiples of that of another address.
 const LOOPBACK_SHARES: usize = 3;
 
 /// Limits of a listener.
@@ -52,13 +51,10 @@ struct Shared {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     open: usize,
     by_source: HashMap<IpAddr, usize>,
-    /// Time of the last log line, and the connections refused since then.
-    logged: Option<Mono>,
-    unlogged: u64,
+    logged: RateLimiter,
 }
 
 /// Reason for which a connection is refused.
@@ -94,7 +90,11 @@ impl Gate {
             component: component.to_owned(),
             limits: GateLimits { connections_max, per_address_max },
             refused: Refusal::ALL.map(|refusal| bus.counter(component, "connections_refused", Some(refusal.name()))),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                open: 0,
+                by_source: HashMap::new(),
+                logged: RateLimiter::new(LOGGED_PER_SECOND),
+            }),
         }))
     }
 
@@ -120,9 +120,8 @@ impl Gate {
         None
     }
 
-    /// Returns the number of open connections.
-    #[must_use]
-    pub fn open(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn open(&self) -> usize {
         self.0.state().open
     }
 }
@@ -134,12 +133,9 @@ impl Shared {
 
     fn refuse(&self, state: &mut State, refusal: Refusal, peer: SocketAddr) {
         self.refused[refusal as usize].increment();
-        state.unlogged += 1;
-        let now = clock::mono();
-        if state.logged.is_none_or(|logged| now.since(logged) >= LOG_PERIOD) {
-            let (component, connections, limit) = (&self.component, state.unlogged, refusal.name());
+        if let Some(connections) = state.logged.admit(clock::mono()) {
+            let (component, limit) = (&self.component, refusal.name());
             tracing::warn!(component, connections, limit, %peer, "connections are refused");
-            (state.logged, state.unlogged) = (Some(now), 0);
         }
     }
 }

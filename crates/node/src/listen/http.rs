@@ -39,7 +39,7 @@ pub struct HttpListener {
     pub listener: TcpListener,
     /// The names that clients may use.
     pub hosts: Hosts,
-    /// What admits its connections.
+    /// Gate of its connections.
     pub gate: Gate,
     /// Time without traffic in either direction after which a connection is closed. A client that does not read counts as idle once
     /// the buffers are full.

@@ -10,7 +10,7 @@ mod hosts;
 mod http;
 mod tls;
 
-pub use connection::LimitedConnection;
+use connection::LimitedConnection;
 pub use descriptors::raise_limit as raise_descriptor_limit;
 pub use gate::{Gate, GateLimits, Place};
 pub use hosts::{Hosts, is_same_origin};

@@ -48,11 +48,11 @@ use viaduct_units::Now;
 
 use super::its_station::PlaceSettings;
 use super::ros_converter::Format;
-use crate::rate_limiter::RateLimiter;
 use cloud::Reader;
 use network::Network;
 use output::Output;
 use place::{OwnVehicle, Place};
+use viaduct_units::RateLimiter;
 
 /// Only the newest cloud counts.
 const NEWEST: Qos = Qos::keep_last(1);

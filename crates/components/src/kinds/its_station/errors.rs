@@ -15,8 +15,8 @@ use viaduct_units::Now;
 use super::ItsStation;
 use super::counters::Loss;
 use super::services::{Input, InputError};
-use crate::rate_limiter::RateLimiter;
 use crate::v2x::request::RequestError;
+use viaduct_units::RateLimiter;
 
 /// Quality of service of the topic: best effort, a slow reader receives the newest reports.
 pub(super) const OFFERED: Qos = Qos::keep_last(256);

@@ -20,7 +20,7 @@ use super::direction::{Direction, FIGURES_PERIOD, Figures, Total, invalid};
 use super::{LinkEmulator, LinkEmulatorSettings};
 use crate::link::LatenessHistogram;
 use crate::net::timer::PreciseTimer;
-use crate::rate_limiter::RateLimiter;
+use viaduct_units::RateLimiter;
 
 /// Octets of a piece of a stream: the payload of a TCP segment on Ethernet.
 const PIECE_OCTETS: usize = 1448;

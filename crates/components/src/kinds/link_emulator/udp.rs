@@ -17,8 +17,8 @@ use super::{LinkEmulator, LinkEmulatorSettings};
 use crate::counter_mirror::CounterMirror;
 use crate::net::timer::PreciseTimer;
 use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, Received, UdpCounters, UdpSettings, UdpSocket, UnsentReason};
-use crate::rate_limiter::RateLimiter;
 use crate::teleop::periodic::Periodic;
+use viaduct_units::RateLimiter;
 
 /// Datagrams that wait for the kernel, by socket.
 const SEND_QUEUE_MAX: usize = 1024;

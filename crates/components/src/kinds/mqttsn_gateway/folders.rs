@@ -34,7 +34,10 @@ impl Folders {
         let mut deleted = 0_usize;
         for entry in std::fs::read_dir(&root)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() && !entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
+            let name = entry.file_name();
+            // A folder with another name is not of a gateway.
+            let is_ended = name.to_str().is_some_and(|name| is_name(name) && !kept.contains(name));
+            if entry.file_type()?.is_dir() && is_ended {
                 std::fs::remove_dir_all(entry.path())?;
                 deleted += 1;
             }
@@ -93,6 +96,11 @@ fn names(client_id: &str) -> impl Iterator<Item = String> {
     empty.into_iter().chain(client_id.as_bytes().chunks(NAME_OCTETS).map(hexadecimal))
 }
 
+/// Returns `true` for a text that [`names`] may return.
+fn is_name(text: &str) -> bool {
+    text == "empty" || (!text.is_empty() && text.bytes().all(|octet| matches!(octet, b'0'..=b'9' | b'a'..=b'f')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +114,16 @@ mod tests {
     fn write(folder: &Folder) {
         std::fs::create_dir_all(folder.path()).unwrap();
         std::fs::write(folder.path().join("000000000001.outbox"), b"messages").unwrap();
+    }
+
+    #[test]
+    fn folders_that_are_not_of_a_gateway_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["notes", "616263"] {
+            std::fs::create_dir_all(folder.path().join("connections").join(name)).unwrap();
+        }
+        Folders::open(folder.path(), std::iter::empty()).unwrap();
+        assert_eq!(names_in(folder.path()), HashSet::from(["notes".to_owned()]));
     }
 
     #[test]

@@ -13,8 +13,8 @@ use super::TeleopDesk;
 use super::messages::{Level, event};
 use super::pages::Pages;
 use super::time::tai_us;
-use crate::rate_limiter::RateLimiter;
 use crate::teleop::event_log::EventLog;
+use viaduct_units::RateLimiter;
 
 /// Events logged in a second by the node's log. The topic and the file have all of them.
 const LOGGED_PER_SECOND: u32 = 10;

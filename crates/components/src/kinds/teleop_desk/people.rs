@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use viaduct_node::SettingError;
+use viaduct_node::{SettingError, files};
 use viaduct_teleop::driving::OperatorId;
 
 use super::settings::{NAME_CHARACTERS_MAX, PersonSettings, TeleopDeskSettings};
@@ -75,8 +75,6 @@ pub(super) enum TokensError {
     Permissions,
     #[error("the file belongs to another user; change its owner with `chown` to the user of this process")]
     Owner,
-    #[error("the file is longer than {FILE_OCTETS_MAX} bytes")]
-    TooLong,
     #[error("line {line}: {problem}")]
     Line {
         /// Number of the line, from 1.
@@ -160,12 +158,7 @@ impl People {
         if metadata.uid() != user && metadata.uid() != 0 {
             return Err(TokensError::Owner);
         }
-        let mut text = String::new();
-        file.take(FILE_OCTETS_MAX + 1).read_to_string(&mut text)?;
-        if text.len() as u64 > FILE_OCTETS_MAX {
-            return Err(TokensError::TooLong);
-        }
-        Self::parse(&text, rights(settings))
+        Self::parse(&files::text_of(file, FILE_OCTETS_MAX)?, rights(settings))
     }
 
     fn parse(text: &str, rights: Rights) -> Result<Self, TokensError> {

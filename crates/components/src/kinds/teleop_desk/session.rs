@@ -14,7 +14,7 @@ use super::messages::{
 };
 use super::people::{People, Person};
 use super::time::{mono_of_us, tai_us};
-use crate::rate_limiter::RateLimiter;
+use viaduct_units::RateLimiter;
 
 /// Time from the opening of the connection to the login.
 const LOGIN_TIME_MAX: Duration = Duration::from_secs(30);

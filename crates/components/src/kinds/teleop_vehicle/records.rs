@@ -16,9 +16,9 @@ use viaduct_v2x_json::protobuf::JsonOf;
 
 use super::settings::{OperatorSettings, TeleopVehicleSettings};
 use super::{EVENTS, TeleopVehicle};
-use crate::rate_limiter::RateLimiter;
 use crate::teleop::event_log::EventLog;
 use crate::teleop::operator_id;
+use viaduct_units::RateLimiter;
 
 /// Records logged in a second by the node's log. The topic and the file have all of them.
 const LOGGED_PER_SECOND: u32 = 10;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use viaduct_node::files;
 use zeroize::Zeroizing;
 
 use super::limits::{IDENTITY_OCTETS_MAX, KEY_FILE_OCTETS_MAX, KEY_OCTETS_MAX, KEY_OCTETS_MIN, KEYS_MAX};
@@ -79,8 +80,7 @@ impl PskKeys {
         if mode & OTHERS != 0 {
             return Err(PskError::Permissions { path: path.to_owned(), mode });
         }
-        let mut text = Zeroizing::new(String::new());
-        file.take(KEY_FILE_OCTETS_MAX).read_to_string(&mut text).map_err(unreadable)?;
+        let text = Zeroizing::new(files::text_of(file, KEY_FILE_OCTETS_MAX).map_err(unreadable)?);
         let malformed = |line, problem| PskError::Malformed { path: path.to_owned(), line, problem };
         let keys = Self::parse(&text).map_err(|(line, problem)| malformed(line, problem))?;
         match keys.0.len() {

@@ -12,7 +12,7 @@ use crate::net::secure::{
     Credentials, DropReason, Endpoint, Event, PeerId, Role, SealError, SystemRandom, Timing, limits::OVERHEAD_OCTETS,
 };
 use crate::net::udp_socket::UdpSocket;
-use crate::rate_limiter::RateLimiter;
+use viaduct_units::RateLimiter;
 
 /// Memory that is allocated for sealed datagrams at once.
 const CHUNK_OCTETS: usize = 64 << 10;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use cyclors as dds;
 use viaduct_bus::clock;
 
-use crate::rate_limiter::RateLimiter;
+use viaduct_units::RateLimiter;
 
 /// Largest number of lines per second. Peers can cause lines.
 const LINES_PER_SECOND: u32 = 5;
